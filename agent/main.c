@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace-agent: its messages, its options, the tracing directory, what a killed agent left, and the start.
- */
+/* hyptrace-agent: messages, options, the tracing directory, what a killed agent left, and the start. */
 #include "agent.h"
 
 #include <errno.h>

@@ -107,8 +107,7 @@ static int serving_setup(struct serving *s)
 
 	if (ret)
 		return ret;
-	/* a boot trace's buffer stays as it is, with its clock and its size; the request's events come on top
-	 */
+	/* a boot trace's buffer keeps its clock and its size; the request's events come on top */
 	if (s->boot)
 		log_info(s->log, "the buffer holds a boot trace: it is not cleared");
 	ret = s->boot ? instance_join(s->inst) : instance_setup(s->inst);

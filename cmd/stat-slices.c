@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace stat --by TIME: exits and visits to the hypervisor by slices of time, as characters or a picture.
- */
+/* hyptrace stat --by TIME: exits and visits to the hypervisor by slices of time, as text or a picture. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -147,8 +147,7 @@ static unsigned int stat_needs(const struct stat_opts *o)
 	return needs;
 }
 
-/* Opens the parts in the order of their dependence, which stat_release closes, and reads the files for them.
- */
+/* Opens the parts, those that others need first, and reads the files for them. stat_release closes them. */
 static int stat_read(struct stat_run *r)
 {
 	struct pass_part parts[PASS_PARTS_MAX];

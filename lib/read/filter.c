@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Compiles filters, and asks them about records without libtraceevent but for names of tasks and functions.
- */
+/* Compiles filters and applies them to records; libtraceevent only names tasks and functions. */
 #include "read/filter.h"
 
 #include <errno.h>

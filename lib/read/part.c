@@ -45,8 +45,7 @@ static uint64_t part_last_page(const struct reader_info *info, const struct read
 	return !strcmp(info->compression, "none") && cpu->size >= b->page_size ? cpu->size - b->page_size : 0;
 }
 
-/* Widens *first and *last by the records of a CPU's pages from byte `at` on; one: by the first record only.
- */
+/* Widens *first and *last by the records of a CPU's pages from byte `at` on; one: only by the first. */
 static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t at, bool one,
 			   uint64_t *first, uint64_t *last)
 {

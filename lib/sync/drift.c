@@ -248,8 +248,7 @@ static double link_bound(const struct fit *f, size_t a, size_t b, bool *unsure)
 		double below = f->v[i].y - f->v[i].low, above = f->v[i].high - f->v[i].y;
 		double play = 0;
 
-		/* largest distance of the truth from the corridor between two nodes: convex except for bends
-		 */
+		/* largest distance of the truth from the corridor between nodes: convex except for bends */
 		if (i > a)
 			play = (f->bend + f->v[i].near + f->v[i - 1].near) *
 			       fit_dist(&f->v[i - 1], &f->v[i]) / 2;

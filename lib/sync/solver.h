@@ -204,8 +204,7 @@ static inline size_t fit_next_point(const struct fit *f, size_t i)
 
 /* Narrows the corridor at each node by what all others allow, and finds the rates there. */
 void fit_see_all(struct fit *f);
-/* Finds the places where the line must bend, and by how much; the true bend may be a little earlier or later.
- */
+/* Finds where the line must bend, and by how much; the true bend may be a little earlier or later. */
 void fit_find_bends(struct fit *f);
 
 #endif

@@ -6,8 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* "[   80.929138]", "[    T1]": blanks and numbers, with one of these characters; a trace's "[003]" has none.
- */
+/* "[   80.929138]", "[    T1]": blanks and numbers, with one of the marks; a trace's "[003]" has none. */
 static void skip_brackets(struct cursor *c, const char *marks)
 {
 	const uint8_t *p = c->p;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Joins a capture of a hypervisor's buffer that hyptrace did not make with a host's file, by way of a spool.
- */
+/* Joins a capture of a hypervisor's buffer, made without hyptrace, with a host's file, through a spool. */
 #include "convert/import/import.h"
 
 #include <errno.h>

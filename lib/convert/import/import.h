@@ -95,8 +95,7 @@ struct qemu_result {
 	const char *clock;  /* "mono"; "realtime", for which the kernel has no trace clock */
 };
 
-/* -errno, which is logged: then there is no file. -EBADMSG: it is no such file; -ENODATA: it has no events.
- */
+/* -errno, logged: then there is no file. -EBADMSG: it is no such file; -ENODATA: it has no events. */
 int qemu_import(const struct qemu_opts *o, struct qemu_result *r);
 
 #endif

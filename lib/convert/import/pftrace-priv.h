@@ -25,8 +25,7 @@
 
 enum { PFT_SCHED_SWITCH = 4, PFT_SCHED_WAKING = 20 }; /* in FtraceEvent */
 
-/* ---- events as records: pftrace-kind.c, pftrace-event.c --------------------------------
- */
+/* ---- events as records: pftrace-kind.c, pftrace-event.c ----- */
 
 /* A field as a packet has it: of a message by its number, of a generic event by its name. */
 struct pft_value {

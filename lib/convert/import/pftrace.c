@@ -304,8 +304,7 @@ static int packets_unpack(struct pft *p, const struct packet *k)
 	return ret;
 }
 
-/* ---- the trace ------------------------------------------------------------------------------------------
- */
+/* ---- the trace ----- */
 
 /* 1: a number; 0: the end; -EBADMSG. */
 static int read_varint(FILE *in, uint64_t *v)
@@ -390,8 +389,7 @@ static int read_input(struct pft *p)
 	return ret;
 }
 
-/* ---- its files --------------------------------------------------------------------------------------------
- */
+/* ---- its files ----- */
 
 static int write_machine(struct pft *p, struct pft_machine *m)
 {

@@ -62,8 +62,7 @@ static bool pid_listed(const void *pids, size_t i, const void *wanted)
 	return ((const uint64_t *)pids)[i] == *(const uint64_t *)wanted;
 }
 
-/* Joins the sources' tables of task names, lines "PID NAME"; of a pid with several names the last source's.
- */
+/* Joins the sources' tables of task names, lines "PID NAME"; the last source's name of a pid counts. */
 static int copy_names(struct copying *w)
 {
 	struct map seen = { 0 };
@@ -175,8 +174,7 @@ static int copy_edge(struct copied_cpu *p, const uint8_t *page)
 	return ret ?: page_flush(&p->writer, true);
 }
 
-/* One without records that can be read is wanted or not by the time in its header, else as the page before.
- */
+/* One without readable records is wanted or not by the time in its header, else as the page before. */
 static int copy_page(struct copied_cpu *p, const uint8_t *page)
 {
 	struct page_reader r;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Records in the written form: their vCPU and reason; made of a text, an unknown id or Android's raw pages.
- */
+/* Records in the written form: vCPU and reason; made of a text, an unknown id or Android's raw pages. */
 #include <errno.h>
 #include <string.h>
 

@@ -83,8 +83,7 @@ int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct op
 	if (ret || p->marks)
 		return ret;
 	p->marks = true;
-	/* the doorbells, in a buffer of their own; the kernel's filter follows once their addresses are known
-	 */
+	/* the doorbells, in their own buffer; the kernel's filter follows once their addresses are known */
 	for (size_t i = 1; i < p->n_buffers; i++)
 		if (!strcmp(p->buffers[i].name, "hypertrace"))
 			b = &p->buffers[i];

@@ -19,8 +19,7 @@
 #define PROFILE_PATH_MAX   1024
 #define PROFILE_RECORD_MAX 4000 /* bytes */
 
-/* Modes are perf's (PERF_RECORD_MISC_CPUMODE): 1 kernel, 2 user, 3 hypervisor, 4 guest kernel, 5 guest user.
- */
+/* PERF_RECORD_MISC_CPUMODE of perf: 1 kernel, 2 user, 3 hypervisor, 4 guest kernel, 5 guest user. */
 struct profile_sample {
 	uint64_t ip;
 	int32_t tgid, tid;

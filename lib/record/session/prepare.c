@@ -216,10 +216,7 @@ static int prepare_hosts(struct session *s)
 	return 0;
 }
 
-/*
- * sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter, no
- * regions.
- */
+/* sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter, no regions. */
 static int set_sched_buffer(struct session *s)
 {
 	for (size_t b = 0; b < s->plan->n_buffers; b++)

@@ -13,8 +13,7 @@
 #include "base/array.h"
 #include "base/files.h"
 
-/* ---- functions and the tracer -----------------------------------------------------------------------------
- */
+/* ---- functions and the tracer ----- */
 
 /* trace-cmd's rule: other characters than a glob's make it a regular expression. */
 static bool is_regex(const char *name)
