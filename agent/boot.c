@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Recordings from before the first request: by --early, or since the kernel's boot. */
 #include "agent.h"
-#include "record/tracefs/instance.h"
 #include "base/array.h"
 #include "base/files.h"
 
@@ -11,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define CMDLINE_MAX (64u << 10)
 /* The clock that the hypervisor's events have too. */

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /*
  * Rights after start: the user's own right to tracefs's files, CAP_SYSLOG, without which

@@ -5,7 +5,6 @@
  * pass: no path, no command, nothing that costs the guest without bound.
  */
 #include "agent.h"
-#include "record/profile/profile.h"
 #include "base/array.h"
 #include "base/files.h"
 
@@ -15,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "record/plan/plan.h"
 
 #define TEXT_MAX   4000
 #define WORD_MAX   100

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /*
  * Connections without a request yet. A recorder sends its request at once, so idle probes do not

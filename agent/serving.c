@@ -11,7 +11,6 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "file/dat/page.h"
 #include "record/tracefs/dir.h"

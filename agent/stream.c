@@ -7,13 +7,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* ---- ports: one for the data of each CPU, and the connections that come to them ----------------- */
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace cut: writes a part of recordings' time, or pieces of one length, as trace.dat files. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cmd.h"

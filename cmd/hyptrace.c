@@ -2,7 +2,6 @@
 /* The program: runs the command that is named, or lists them all; by the name of trace-cmd it serves some
  * lines and passes the others on. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

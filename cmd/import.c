@@ -3,7 +3,6 @@
  * trace or of QEMU's trace events. */
 #include "convert/import/import.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"

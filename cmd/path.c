@@ -2,7 +2,6 @@
 /* hyptrace path: why something happened only then, back across guest and host. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

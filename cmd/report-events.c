@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The events of hyptrace report: which are shown, in order, and their lines. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include "convert/export/export.h"
 #include "read/pipeline.h"
 #include "report-priv.h"
-#include "cmd.h"
 
 /* include/linux/trace_events.h */
 #define FLAG_HARDIRQ 0x08

@@ -7,11 +7,9 @@
  * All but the fields is put together here: libtraceevent takes longer for it than
  * for most events' fields.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "report-priv.h"
-#include "cmd.h"
 #include "base/cursor.h"
 
 #define NAME_WIDTH 20

@@ -152,9 +152,7 @@ static int take_hz(void *ctx, const struct opt *o, const char *arg, struct opts_
 	struct report_input *in = last_input(ctx);
 	uint64_t *hz = in ? &in->hz : &((struct report_opts *)ctx)->hz;
 
-	if (parse_u64(arg, hz) || !*hz)
-		return opts_wrong(err, o, arg, "not a frequency in Hz");
-	return 0;
+	return parse_u64(arg, hz) || !*hz ? opts_wrong(err, o, arg, "not a frequency in Hz") : 0;
 }
 
 static int take_color(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)

@@ -3,14 +3,12 @@
  * on. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "ask/live/live.h"
 #include "report-priv.h"
-#include "cmd.h"
 
 #define WAIT_MS 10000
 #define STEP_MS 50

@@ -2,7 +2,6 @@
 /* hyptrace sql: queries over recordings, as an argument or at a prompt. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/handle.h"
 #include "sync-priv.h"
 #include "base/escape.h"
 #include "base/svg.h"

@@ -2,7 +2,6 @@
 /* hyptrace top: stat's tables of the last second of a running recording, again and again. */
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

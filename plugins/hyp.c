@@ -117,9 +117,7 @@ static void read_options(void)
 static int decode_switch(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
 			 void *context)
 {
-	if (!event->format.nr_fields)
-		return 0;
-	return decode(s, record, event, context);
+	return !event->format.nr_fields ? 0 : decode(s, record, event, context);
 }
 
 /* ---- what the host asks for ----------------------------------------------------------- */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "api/handle-priv.h"
-#include "read/filter.h"
 #include "read/tepfile.h"
 #include "read/filetime.h"
 #include "sync/align.h"

@@ -208,9 +208,7 @@ const char *file_distrust(const struct stat *st)
 		return "it belongs to another user";
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
 		return "others may write to it";
-	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
-		return "it has more than one name (hard links)";
-	return NULL;
+	return S_ISREG(st->st_mode) && st->st_nlink > 1 ? "it has more than one name (hard links)" : NULL;
 }
 
 int write_file_at(int dirfd, const char *path, const void *data, size_t len)

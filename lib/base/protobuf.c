@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Protobuf messages: texts, lengths of more than a byte, and reading. */
-#include "base/cursor.h"
 #include "base/protobuf.h"
 
 #include <errno.h>

@@ -9,11 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/tepfile.h"
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
-#include "base/strings.h"
 
 /*
  * libtraceevent keeps its plugins' options and some state of its parser once for the whole process, so one

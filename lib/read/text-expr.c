@@ -2,7 +2,6 @@
 /* The numbers in a print format: libtraceevent's trees made smaller, and what they come to for a record. */
 #include <ctype.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "text-priv.h"
 #include "base/array.h"

@@ -2,10 +2,8 @@
 /* The texts and conversions of a print format's string, as libtraceevent takes it apart. */
 #include <ctype.h>
 #include <errno.h>
-#include <string.h>
 
 #include "text-priv.h"
-#include "base/decode/conversion.h"
 #include "base/array.h"
 
 #define TEXT_COUNT_MAX UINT16_MAX /* what a record may choose as a width (file/dat/print-format.h) */

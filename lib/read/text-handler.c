@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events that a plugin prints: stock's sched_switch as a program, our own by their handlers. */
-#include <string.h>
 
 #include "read/tepfile.h"
 #include "text-priv.h"

@@ -2,7 +2,6 @@
 /* Prints %s: strings, flags and symbols by name, bit masks. */
 #include <ctype.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "text-priv.h"
 #include "base/array.h"

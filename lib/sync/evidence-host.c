@@ -62,9 +62,7 @@ static uint64_t reason_number(const struct event_format *f, const char *symbol, 
 	p = strstr(f->print_fmt, quoted);
 	while (p && p > f->print_fmt && *p != '{')
 		p--;
-	if (!p || *p != '{')
-		return ours;
-	return strtoull(p + 1, NULL, 0);
+	return !p || *p != '{' ? ours : strtoull(p + 1, NULL, 0);
 }
 
 /* Our own numbering of the hypervisor's reasons */

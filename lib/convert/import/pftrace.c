@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A Perfetto trace, packet by packet. */
-#include "convert/import/import.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -353,9 +353,7 @@ static int check_buffer(const struct dat_file *f, size_t i)
 		if (b->cpus[cpu].size % b->page_size)
 			return -EINVAL;
 	/* version 6 has one page size, in front of the file */
-	if (f->version == 6 && b->page_size != f->buffers[0].page_size)
-		return -ENOTSUP;
-	return 0;
+	return f->version == 6 && b->page_size != f->buffers[0].page_size ? -ENOTSUP : 0;
 }
 
 bool dat_writes_option(uint16_t id)

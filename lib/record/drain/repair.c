@@ -12,7 +12,6 @@
 #include "file/dat/page.h"
 #include "record/hyp/nvhe.h"
 #include "record/drain/spool-to-dat.h"
-#include "record/spool/spool.h"
 #include "base/array.h"
 #include "base/files.h"
 

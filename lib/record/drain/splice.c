@@ -111,9 +111,7 @@ int rawpipe_wait(int fd, const struct drain *d)
 				  .tv_nsec = (long)(d->sleep_us % 1000000) * 1000 };
 
 	if (d->sleep_us) {
-		if (ppoll(p, 1, &pause, NULL) < 0 && errno != EINTR)
-			return -errno;
-		return 0;
+		return ppoll(p, 1, &pause, NULL) < 0 && errno != EINTR ? -errno : 0;
 	}
 	if (poll(p, 2, WAIT_MS) < 0 && errno != EINTR)
 		return -errno;

@@ -14,7 +14,6 @@
 #include "file/dat/options.h"
 #include "file/dat/pauses.h"
 #include "file/dat/print-format.h"
-#include "file/dat/writer.h"
 #include "base/outfile.h"
 #include "base/array.h"
 #include "base/cursor.h"

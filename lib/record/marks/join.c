@@ -277,9 +277,7 @@ static bool entry_number(const struct entry_block *seen, const struct entry_bloc
 	uint64_t high = newest->first + newest->count - 1, low = seen ? seen->first + seen->count - 1 : 0;
 
 	*number = high - ((high - value) & 0xffff);
-	if (high - low >= HALF || *number > high)
-		return false;
-	return *number + HALF > low;
+	return high - low >= HALF || *number > high ? false : *number + HALF > low;
 }
 
 #define KVM_MMIO_WRITE 2 /* KVM_TRACE_MMIO_WRITE, include/trace/events/kvm.h */

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include "record/marks/ring.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/files.h"

@@ -8,7 +8,6 @@
 
 #include "record/plan/plan.h"
 #include "base/array.h"
-#include "base/opts.h"
 
 void event_plans_release(struct event_plan *v, size_t n)
 {

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/drain/spool-to-dat.h"
 #include "record/drain/repair.h"
 #include "base/files.h"
 #include "base/outfile.h"

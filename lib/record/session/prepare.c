@@ -14,9 +14,7 @@
 #include <unistd.h>
 
 #include "record/clock/counter.h"
-#include "record/marks/rings.h"
 #include "record/drain/system-metadata.h"
-#include "record/session/guests.h"
 #include "record/session/session-priv.h"
 #include "record/tracefs/dir.h"
 #include "record/plan/plan.h"

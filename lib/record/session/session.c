@@ -14,12 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/marks/rings.h"
 #include "record/drain/system-metadata.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/repair.h"
 #include "record/spool/spool.h"
-#include "record/session/guests.h"
 #include "record/session/session-priv.h"
 #include "base/array.h"
 #include "base/files.h"

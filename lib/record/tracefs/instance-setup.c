@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "record/tracefs/dir.h"
-#include "record/tracefs/instance.h"
 #include "base/array.h"
 #include "base/files.h"
 
@@ -250,9 +249,7 @@ static int setup_size(struct instance *i)
 		return ret;
 	if (i->buffer->subbuf_kb)
 		ret = instance_put_number(i, subbuf, i->buffer->subbuf_kb);
-	if (ret || !i->buffer->size_kb)
-		return ret;
-	return instance_put_number(i, size, i->buffer->size_kb);
+	return ret || !i->buffer->size_kb ? ret : instance_put_number(i, size, i->buffer->size_kb);
 }
 
 static int setup_cpumask(struct instance *i)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Instance that records when the triggers of regions switched tracing on and off. */
-#include "record/tracefs/instance.h"
 
 #include <errno.h>
 #include <fcntl.h>
