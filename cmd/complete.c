@@ -274,8 +274,7 @@ static void complete_argument(struct completion *c, bool live, int argc, char **
 			strlist_release(&lines);
 		}
 	}
-	if (c->tracing >= 0)
-		close(c->tracing);
+	fd_close(&c->tracing);
 	inputs_release(&c->in);
 	strlist_release(&files);
 }

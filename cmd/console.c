@@ -190,9 +190,7 @@ int print_answer(const struct buf *text, const struct log *log)
 	ret = ret ?: write_all(STDOUT_FILENO, text->data, text->len);
 	if (ret == -EPIPE)
 		terminal_reader_gone();
-	if (ret)
-		log_err(log, "cannot write the output: %s", errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "cannot write the output") : 0;
 }
 
 void log_damage(const struct log *log, uint64_t places)

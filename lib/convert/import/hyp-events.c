@@ -98,9 +98,7 @@ static int add_dir(struct buf *out, const char *path, size_t *n, const struct lo
 	}
 	strlist_release(&names);
 	fd_close(&fd);
-	if (ret)
-		log_err(log, "cannot read the events in '%s': %s", path, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "cannot read the events in '%s'", path) : 0;
 }
 
 /* events/hypervisor or events/hyp below it, when it is all of events/ */
@@ -157,9 +155,7 @@ int import_layout(const char *events, struct page_layout *out, const struct log 
 		ret = path ? page_layout_read(AT_FDCWD, path, out) : -ENOMEM;
 		free(path);
 	}
-	if (ret)
-		log_err(log, "cannot use header_page in or above '%s': %s", events, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "cannot use header_page in or above '%s'", events) : 0;
 }
 
 /* Every 64-bit kernel's description of its pages of IMPORT_PAGE bytes, and of records. */

@@ -65,9 +65,7 @@ int remote_switch(struct remote *r, const char *event, bool on)
 
 	snprintf(name, sizeof(name), "events/%s/%s/enable", r->events.system, event);
 	ret = remote_undo_file(r, undo_write, name, on ? "1" : "0");
-	if (ret)
-		log_err(r->log, "cannot switch %s/%s: %s", r->path, name, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(r->log, ret, "cannot switch %s/%s", r->path, name) : 0;
 }
 
 #define LIST_MAX (4u << 20)

@@ -130,9 +130,7 @@ static int remote_probe(struct remote *r)
 	if (!r->raw)
 		return 0;
 	ret = page_layout_read(r->dirfd, "events/header_page", &r->layout);
-	if (ret)
-		log_err(r->log, "cannot use %s/events/header_page: %s", r->path, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(r->log, ret, "cannot use %s/events/header_page", r->path) : 0;
 }
 
 static int remote_start(struct source *s);

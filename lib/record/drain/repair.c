@@ -252,7 +252,5 @@ int spool_repair(struct spool *spool, const struct log *log)
 		if (!strcmp(spool_buffer(spool, i)->kind, "hyp-text"))
 			ret = repair_buffer(spool, i);
 	ret = ret ?: spool_rewrite_end(spool, SPOOL_REPAIRED);
-	if (ret)
-		log_err(log, "the times of the hypervisor's records cannot be repaired: %s", errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "the times of the hypervisor's records cannot be repaired") : 0;
 }

@@ -275,9 +275,7 @@ static int load_text(struct dat_job *j, const char *name, struct buf *out, bool 
 
 	if (ret == -ENOENT && !needed)
 		return 0;
-	if (ret)
-		log_err(j->log, "%s/texts/%s: %s", spool_dir(j->spool), name, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(j->log, ret, "%s/texts/%s", spool_dir(j->spool), name) : 0;
 }
 
 static int job_add_texts(struct dat_job *j)

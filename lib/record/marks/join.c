@@ -481,7 +481,5 @@ int marks_join(struct spool *spool, const struct log *log)
 	for (size_t i = 0; i < j.entries.n_guests && !ret; i++)
 		joiner_tell(&j, i, log);
 	entries_release(&j.entries);
-	if (ret)
-		log_err(log, "the guests' hypertrace events cannot be joined: %s", errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "the guests' hypertrace events cannot be joined") : 0;
 }

@@ -258,9 +258,7 @@ int profile_switch(struct profile *p, bool on)
 
 		ret = ret ?: error;
 	}
-	if (ret)
-		log_err(p->log, "--profile: cannot be switched %s: %s", on ? "on" : "off", errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(p->log, ret, "--profile: cannot be switched %s", on ? "on" : "off") : 0;
 }
 
 int profile_fd(const struct profile *p, unsigned int cpu)
