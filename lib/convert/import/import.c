@@ -163,12 +163,6 @@ static int take_no_host(struct job *j)
 
 /* ---- the hypervisor's ------------------------------------------------------------------------ */
 
-/* Why the text could not be taken in; returns ret. */
-static int text_failed(const struct job *j, int ret)
-{
-	return log_fail_errno(j->o->log, ret, "cannot take in '%s'", j->o->text);
-}
-
 /* Calls line for each line that may be of a trace, with its newline. */
 static int each_text_line(const struct job *j, int (*line)(void *ctx, const char *text, size_t len),
 			  void *ctx)
@@ -180,7 +174,7 @@ static int each_text_line(const struct job *j, int (*line)(void *ctx, const char
 	int ret;
 
 	if (!f)
-		return text_failed(j, -errno);
+		return log_fail_errno(j->o->log, -errno, "cannot take in '%s'", j->o->text);
 	while (errno = 0, (n = getline(&text, &room, f)) >= 0) {
 		size_t len = (size_t)n;
 		const char *p = import_trace_line(text, &len);
@@ -192,7 +186,7 @@ static int each_text_line(const struct job *j, int (*line)(void *ctx, const char
 	ret = n < 0 ? -errno : ret;
 	free(text);
 	fclose(f);
-	return ret ? text_failed(j, ret) : 0;
+	return ret ? log_fail_errno(j->o->log, ret, "cannot take in '%s'", j->o->text) : 0;
 }
 
 /* ctx: the number of CPUs, one more than the highest of the lines, which begin with "[003]". */

@@ -136,21 +136,12 @@ static int remote_probe(struct remote *r)
 static int remote_start(struct source *s);
 static int remote_stop(struct source *s);
 
-static const struct source_ops text_ops = {
-	.kind = "hyp-text",
-	.start = remote_start,
-	.stop = remote_stop,
-	.drain = remote_drain,
-	.stat = source_stat,
-};
-
-static const struct source_ops raw_ops = {
-	.kind = "hyp-raw",
-	.start = remote_start,
-	.stop = remote_stop,
-	.drain = remote_drain,
-	.stat = source_stat,
-};
+#define REMOTE_OPS(name)                                                                                     \
+	{                                                                                                    \
+		.kind = name, .start = remote_start, .stop = remote_stop, .drain = remote_drain,             \
+		.stat = source_stat                                                                          \
+	}
+static const struct source_ops text_ops = REMOTE_OPS("hyp-text"), raw_ops = REMOTE_OPS("hyp-raw");
 
 static void fill_source(struct remote *r)
 {
