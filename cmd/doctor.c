@@ -347,7 +347,8 @@ out:
 	buf_release(&next);
 	strlist_release(&d.defaults);
 	fd_close(&d.root_fd);
-	fd_close(&d.tracing);
+	if (d.tracing >= 0)
+		close(d.tracing);
 	for (size_t i = 0; i < d.asked.n; i++)
 		if (!strlist_has(&d.seen, d.asked.v[i])) {
 			fprintf(stderr, "hyptrace: doctor --check: there is no '%s' here\n",
