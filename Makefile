@@ -248,8 +248,8 @@ $(O)/tests/hyptrace-agent: $(AGENT_OBJ) $(O)/libhyptrace.a
 # libtraceevent's plugins: the decode tables and themselves, no more
 decode = $(1:%=$(O)/lib/base/decode/%.o)
 util = $(1:%=$(O)/lib/base/%.o)
-$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,conversion esr hcall hyp-printk id-table smccc symbols sysreg)
-$(O)/plugins/kvm-arm64.so: $(call decode,esr smccc sysreg)
+$(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,conversion esr hcall hyp-printk id-table smccc symbols)
+$(O)/plugins/kvm-arm64.so: $(call decode,esr smccc)
 $(O)/plugins/crosvm.so: $(call decode,crosvm)
 $(O)/plugins/hypertrace.so: $(call decode,mark-lines id-table)
 PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(call util,buf cursor field files strings escape)

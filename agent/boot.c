@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Recordings from before the first request: by --early, or since the kernel's boot. */
 #include "agent.h"
-#include "record/tracefs/instance.h"
 #include "base/array.h"
 #include "base/files.h"
 
@@ -11,13 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define CMDLINE_MAX (64u << 10)
 /* The clock that the hypervisor's events have too. */
 #define EARLY_CLOCK "boot"
-
-/* ---- the undo --------------------------------------------------------------------------- */
 
 int agent_recover(struct agent *a, const char *journal)
 {
@@ -69,8 +65,6 @@ void agent_undo_end(struct agent *a, struct undo *u)
 		unlink(a->journal);
 }
 
-/* ---- --early -------------------------------------------------------------------------- */
-
 static const char *early_file(const struct agent *a, char path[80], const char *name)
 {
 	snprintf(path, 80, "%s%s%s", a->own, *a->own ? "/" : "", name);
@@ -114,8 +108,6 @@ out:
 	log_info(&a->log, "recording %s until a recorder comes", events);
 	return 0;
 }
-
-/* ---- by the kernel's command line -------------------------------------------------------- */
 
 static const char *boot_value(const char *word, const char *key)
 {

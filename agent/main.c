@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace-agent: its messages, its options, the tracing directory, what a killed agent left, and the start.
- */
+/* hyptrace-agent: messages, options, the tracing directory, what a killed agent left, and the start. */
 #include "agent.h"
 
 #include <errno.h>
@@ -13,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "record/tracefs/dir.h"
 #include "base/opts.h"
@@ -281,11 +279,10 @@ static int listen_given(struct agent *a)
 		return -ENOENT;
 	/* of another kind, it would not match the peers that --listen, or the default, allows */
 	if (strcmp(n, "1") || transport_local(GIVEN_FD, &local) || local.kind != a->addr.kind ||
-	    fcntl(GIVEN_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(GIVEN_FD, F_SETFL, O_NONBLOCK) < 0) {
-		log_err(&a->log,
+	    fcntl(GIVEN_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(GIVEN_FD, F_SETFL, O_NONBLOCK) < 0)
+		return log_fail(
+			&a->log, -EINVAL,
 			"what was passed is not one listening socket of the kind that --listen names");
-		return -EINVAL;
-	}
 	a->given = true;
 	if (local.kind != TRANSPORT_UNIX)
 		a->addr.port = local.port;
@@ -319,10 +316,8 @@ static int fork_daemon(struct agent *a, int *ready)
 	pid_t pid = pipe2(ends, O_CLOEXEC) < 0 ? -1 : fork();
 	char byte;
 
-	if (pid < 0) {
-		log_err(&a->log, "cannot go to the background: %s", strerror(errno));
-		return -errno;
-	}
+	if (pid < 0)
+		return log_fail(&a->log, -errno, "cannot go to the background: %s", strerror(errno));
 	if (pid) {
 		close(ends[1]);
 		_exit(read_all(ends[0], &byte, 1) == 1 ? EXIT_OK : EXIT_FAILED);
@@ -389,8 +384,7 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 		ret = boot_early(a, l->early);
 	else if (!a->allow.n)
 		boot_find(a);
-	if (!ret)
-		ret = listen_and_serve(a, ready);
+	ret = ret ?: listen_and_serve(a, ready);
 	boot_end_early(a);
 	strlist_release(&a->boot.instances);
 	if (a->listen_fd >= 0 && !a->given && a->addr.kind == TRANSPORT_UNIX)

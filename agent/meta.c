@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "file/dat/options.h"
 #include "file/dat/out.h"
@@ -123,8 +122,6 @@ static void meta_formats(struct out *w, const char *system)
 	strlist_release(&names);
 }
 
-/* ---- the file ---------------------------------------------------------------- */
-
 static void meta_sections(struct out *w)
 {
 	const int dirfd = undo_dirfd(w->s->undo);
@@ -177,8 +174,7 @@ static int meta_options(struct out *w)
 
 	instance_file(w->s->inst, path, "trace_clock");
 	ret = read_file_at(undo_dirfd(w->s->undo), path, TEXT_MAX, &clock);
-	if (!ret)
-		ret = buf_str(&clock) ? dat_options_add_clock(o, buf_str(&clock)) : -ENOMEM;
+	ret = ret ?: buf_str(&clock) ? dat_options_add_clock(o, buf_str(&clock)) : -ENOMEM;
 	buf_release(&clock);
 	return ret ?:
 	       dat_options_add_uname(o) ?:

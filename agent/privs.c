@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /*
  * Rights after start: the user's own right to tracefs's files, CAP_SYSLOG, without which
@@ -49,8 +48,6 @@ static int drop_capabilities(bool samples)
 	}
 	return syscall(SYS_capset, &head, caps) < 0 ? -errno : 0;
 }
-
-/* ---- seccomp ---------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Judges what a recorder asks for. The grammar (record/plan/grammar.h) makes a plan
+ * Judges what a recorder asks for. The grammar (record/plan/grammar.c) makes a plan
  * of its words; here every text and number of that plan is held against what may
  * pass: no path, no command, nothing that costs the guest without bound.
  */
 #include "agent.h"
-#include "record/profile/profile.h"
 #include "base/array.h"
 #include "base/files.h"
 
@@ -15,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "record/plan/grammar.h"
 
 #define TEXT_MAX   4000
 #define WORD_MAX   100

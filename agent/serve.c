@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /*
  * Connections without a request yet. A recorder sends its request at once, so idle probes do not
@@ -219,8 +218,7 @@ static void pending_serve(struct server *s, size_t i)
 		pending_drop(s, i, false);
 		return;
 	}
-	if (!ret)
-		ret = msg_reader_step(&p->reader, p->fd, &m);
+	ret = ret ?: msg_reader_step(&p->reader, p->fd, &m);
 	if (ret < 0) {
 		if (ret == -EBADMSG)
 			log_warn(&s->a->log, "a connection that makes no sense");

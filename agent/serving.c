@@ -11,13 +11,10 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "file/dat/page.h"
 #include "record/tracefs/dir.h"
 #include "record/clock/counter.h"
-
-/* ---- the undo ---------------------------------------------------------------- */
 
 static int serving_open_undo(struct serving *s)
 {
@@ -47,8 +44,6 @@ static void serving_put_back(struct serving *s)
 	s->undo = NULL;
 }
 
-/* ---- the buffer ---------------------------------------------------------------- */
-
 static int serving_find_facts(struct serving *s)
 {
 	struct page_layout layout = { 0 };
@@ -74,8 +69,6 @@ static int serving_find_facts(struct serving *s)
 		s->n_cpus = MSG_CPUS_MAX;
 	return s->n_cpus ? 0 : -ENODEV;
 }
-
-/* ---- samples ------------------------------------------------------------------ */
 
 /* The recording continues without samples: the answer lacks them. */
 static void serving_open_profile(struct serving *s)
@@ -104,8 +97,6 @@ static void serving_open_profile(struct serving *s)
 	s->n_streams = 2 * s->n_cpus;
 }
 
-/* ---- setting up ---------------------------------------------------------------- */
-
 static int serving_setup(struct serving *s)
 {
 	struct instance_opts o = { .plan = &s->plan, .log = s->log };
@@ -115,8 +106,7 @@ static int serving_setup(struct serving *s)
 
 	if (ret)
 		return ret;
-	/* a boot trace's buffer stays as it is, with its clock and its size; the request's events come on top
-	 */
+	/* a boot trace's buffer keeps its clock and its size; the request's events come on top */
 	if (s->boot)
 		log_info(s->log, "the buffer holds a boot trace: it is not cleared");
 	ret = s->boot ? instance_join(s->inst) : instance_setup(s->inst);
@@ -194,20 +184,15 @@ int agent_refuse(const struct agent *a, int fd, const char *why, struct msg_wait
 	return msg_send_buf(fd, &b, &w);
 }
 
-/* ---- the answer ---------------------------------------------------------------- */
-
 static int serving_open_ports(struct serving *s)
 {
 	struct transport_addr local;
 	struct ports *p;
 	int ret = transport_local(s->fd, &local);
 
-	if (!ret)
-		ret = ports_open(&p, &local, &s->peer, s->n_streams + 1);
-	if (ret) {
-		log_err(s->log, "cannot open the ports for the data: %s", strerror(-ret));
-		return ret;
-	}
+	ret = ret ?: ports_open(&p, &local, &s->peer, s->n_streams + 1);
+	if (ret)
+		return log_fail(s->log, ret, "cannot open the ports for the data: %s", strerror(-ret));
 	atomic_store(&s->ports, p);
 	s->proto = sync_protocol(&s->req.protos);
 	ret = *s->proto ? sync_start(&s->sync, s) : 0;
@@ -240,8 +225,6 @@ static int serving_answer(struct serving *s)
 	return msg_send_buf(s->fd, &b, &w);
 }
 
-/* ---- the metadata ---------------------------------------------------------------- */
-
 static int send_meta(struct serving *s)
 {
 	int fd = meta_make(s), ret = 0;
@@ -265,8 +248,6 @@ static int send_meta(struct serving *s)
 	close(fd);
 	return ret;
 }
-
-/* ---- recording ---------------------------------------------------------------- */
 
 /*
  * Once the recorder has connected to all CPUs, which it does to all of its guests
@@ -338,8 +319,7 @@ static int serving_record(struct serving *s)
 	struct pauses p = { 0 };
 	bool whole = true;
 
-	if (!ret)
-		ret = trace_until_close(s);
+	ret = ret ?: trace_until_close(s);
 	instance_stop(s->inst);
 	if (*s->watch.path) {
 		watch_read(&s->watch, s->undo, &p, &whole);
@@ -360,8 +340,6 @@ static int serving_record(struct serving *s)
 	streams_account(s->streams, &s->sent); /* without memory for it the recorder uses the pages */
 	return ended && (!ret || ret == -EPIPE) ? ended : ret;
 }
-
-/* ---- the whole ---------------------------------------------------------------- */
 
 static int serving_run(struct serving *s)
 {
@@ -466,8 +444,7 @@ int serving_start(struct serving **out, struct agent *a, int fd, const struct tr
 	if (s->cancel_fd < 0 || s->failed_fd < 0 || s->ready_fd < 0 ||
 	    getrandom(&s->trace_id, sizeof(s->trace_id), 0) != sizeof(s->trace_id))
 		ret = -errno;
-	if (!ret)
-		ret = thread_start(&s->thread, serving_thread, s);
+	ret = ret ?: thread_start(&s->thread, serving_thread, s);
 	if (!ret) {
 		*out = s;
 		return 0;

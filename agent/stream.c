@@ -7,13 +7,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* ---- ports: one for the data of each CPU, and the connections that come to them ----------------- */
 
@@ -408,8 +406,7 @@ int streams_finish(struct streams *s)
 		if (!s->v[i].ret)
 			continue;
 		log_debug(s->serving->log, "cpu %u: %s", i, strerror(-s->v[i].ret));
-		if (!ret)
-			ret = s->v[i].ret;
+		ret = ret ?: s->v[i].ret;
 	}
 	return ret;
 }

@@ -3,9 +3,7 @@
 #include "agent.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -74,8 +72,6 @@ static bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64
 	return true;
 }
 
-/* ---- one pass ---------------------------------------------------------------- */
-
 static int sync_send(struct sync *s, struct buf *b)
 {
 	struct msg_wait w = serving_wait(s->serving);
@@ -131,8 +127,6 @@ static int sync_pass(struct sync *s)
 	return 0;
 }
 
-/* ---- our own recorder's question ------------------------------------------------ */
-
 /* taken: the counter when the question was. */
 static int sync_answer_counter(struct sync *s, const struct msg_sync *question, uint64_t taken)
 {
@@ -151,8 +145,6 @@ static int sync_answer_counter(struct sync *s, const struct msg_sync *question, 
 	msg_add_counter_shot(&b, &shot);
 	return sync_send(s, &b);
 }
-
-/* ---- the thread ---------------------------------------------------------------- */
 
 static int serve_requests(struct sync *s)
 {
@@ -177,8 +169,7 @@ static int serve_requests(struct sync *s)
 			ret = msg_recv(s->fd, &s->reader, &w, &m);
 		}
 		taken = counter_read();
-		if (!ret)
-			ret = msg_get_sync(&m, &sync);
+		ret = ret ?: msg_get_sync(&m, &sync);
 		if (ret)
 			return ret == -ENODATA ? 0 : ret;
 		if (msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_ASK)) {

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -15,7 +14,7 @@
 #include "base/program.h"
 #include "base/shim.h"
 #include "cmd.h"
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 #include "base/outfile.h"
 #include "base/escape.h"
 #include "base/array.h"
@@ -30,8 +29,6 @@ struct adb {
 };
 
 static int adb_shell(const struct adb *a, const char *line, const char *on_stop, struct buf *out);
-
-/* ---- adb, which has no Ctrl-C of its own -------------------------------------------------------- */
 
 #define WORDS_MAX  16
 #define OUTPUT_MAX (64u << 10)
@@ -103,8 +100,7 @@ static int adb_run(const struct adb *a, const char *const *words, const char *on
 		argv[n++] = *words;
 	ret = program_spawn(argv, p[1], false, &pid);
 	fd_close(&p[1]);
-	if (!ret)
-		ret = adb_wait(a, pid, on_stop, &p[0], out);
+	ret = ret ?: adb_wait(a, pid, on_stop, &p[0], out);
 	fd_close(&p[0]);
 	return ret;
 }
@@ -116,8 +112,6 @@ static int adb_shell(const struct adb *a, const char *line, const char *on_stop,
 
 	return adb_run(a, words, on_stop, out);
 }
-
-/* ---- the command ------------------------------------------------------------------------------- */
 
 #define STATIC_NAME "hyptrace-arm64"
 
@@ -165,8 +159,6 @@ const struct opts_table adb_table = {
 	.n = ARRAY_SIZE(adb_rows),
 	.in_order = true,
 };
-
-/* ---- the command's words ------------------------------------------------------------ */
 
 /* Each option of record for the phone, as it was given; the output stays here. */
 static int adb_take_option(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -225,8 +217,6 @@ static int adb_take_record(struct adb_job *j, int argc, char **argv)
 	snprintf(j->base, sizeof(j->base), "%s", base);
 	return outfile_check(j->output, j->log) ? 1 + EXIT_FAILED : 0;
 }
-
-/* ---- there -------------------------------------------------------------------------- */
 
 /* The given file, or one next to this program, or in the directory of libraries next to that. */
 static char *adb_find_file(const char *given, const struct log *log)
@@ -362,8 +352,6 @@ static int adb_run_there(struct adb_job *j)
 	return ret;
 }
 
-/* ---- back --------------------------------------------------------------------------- */
-
 static int adb_fetch(struct adb_job *j, const char *name)
 {
 	size_t dir = strlen(j->output) - strlen(j->base);
@@ -439,8 +427,6 @@ static int adb_job_run(struct adb_job *j, const char *dir)
 		adb_there(j, "rm -rf", "", NULL);
 	return status > 0 ? status : ret ? EXIT_FAILED : EXIT_OK;
 }
-
-/* ---- the command -------------------------------------------------------------------- */
 
 int cmd_adb(int argc, char **argv)
 {

@@ -14,7 +14,6 @@
 #include "record/guest/guest.h"
 #include "read/inputs.h"
 #include "record/drain/remote.h"
-#include "record/plan/grammar.h"
 
 #define COMPLETE_TEXT_MAX (64u << 20) /* of a file of tracefs: all functions of a large kernel have 10 MB */
 
@@ -275,8 +274,7 @@ static void complete_argument(struct completion *c, bool live, int argc, char **
 			strlist_release(&lines);
 		}
 	}
-	if (c->tracing >= 0)
-		close(c->tracing);
+	fd_close(&c->tracing);
 	inputs_release(&c->in);
 	strlist_release(&files);
 }

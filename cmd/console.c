@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,7 +10,6 @@
 
 #include "cmd.h"
 #include "api/handle.h"
-#include "terminal.h"
 #include "base/answer.h"
 #include "base/escape.h"
 #include "base/files.h"
@@ -192,9 +190,7 @@ int print_answer(const struct buf *text, const struct log *log)
 	ret = ret ?: write_all(STDOUT_FILENO, text->data, text->len);
 	if (ret == -EPIPE)
 		terminal_reader_gone();
-	if (ret)
-		log_err(log, "cannot write the output: %s", errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "cannot write the output") : 0;
 }
 
 void log_damage(const struct log *log, uint64_t places)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace cut: writes a part of recordings' time, or pieces of one length, as trace.dat files. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cmd.h"
@@ -73,8 +72,8 @@ static int cut_files(const struct cut_opts *o, const struct log *log)
 	if (o->per) {
 		if (inputs_in_ticks(in) ? parse_u64(o->per, &per)
 					: parse_amount(o->per, duration_units, UNIT_S, &per)) {
-			log_err(log, "times of these files are ticks: give --per in ticks, without a unit");
-			ret = -EINVAL;
+			ret = log_fail(log, -EINVAL,
+				       "times of these files are ticks: give --per in ticks, without a unit");
 			goto out;
 		}
 		ret = part_extent(in->v, in->n, &first, &last);

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ask/states/significance.h"
 #include "ask/states/series.h"
@@ -24,8 +23,6 @@ struct diff_opts {
 	const char *a, *b; /* the files of each, with commas between */
 	struct strlist files;
 };
-
-/* ---- command line -------------------------------------------------------------------- */
 
 #define DIFF(field) .off = offsetof(struct diff_opts, field)
 
@@ -55,8 +52,6 @@ const struct opts_table diff_table = {
 	.rows = diff_rows,
 	.n = ARRAY_SIZE(diff_rows),
 };
-
-/* ---- the recordings --------------------------------------------------------------------- */
 
 /* A file and those of its guests; sets *ticks if times are that. -errno: logged. */
 static int diff_read(struct series *s, const char *names, const struct diff_opts *o, bool *ticks,
@@ -112,8 +107,6 @@ static int diff_sides(const struct diff_opts *o, struct buf sides[2], struct log
 	return buf_str(&sides[0]) && buf_str(&sides[1]) ? EXIT_OK : EXIT_FAILED;
 }
 
-/* ---- what differs ------------------------------------------------------------------------ */
-
 struct diff_row {
 	const struct series_row *a, *b; /* either may be NULL: it has none */
 	struct significance n;
@@ -136,9 +129,8 @@ static const struct series_row *diff_row_of(const struct diff_row *r)
 static int by_group_and_name(const void *a, const void *b)
 {
 	const struct series_row *x = a, *y = b;
-	int ret = x->group < y->group ? -1 : x->group > y->group;
 
-	return ret ?: strcmp(x->machine, y->machine) ?: strcmp(x->name, y->name);
+	return ORDER(x->group, y->group) ?: strcmp(x->machine, y->machine) ?: strcmp(x->name, y->name);
 }
 
 /* Pairs rows of one name. */
@@ -175,14 +167,11 @@ static bool diff_differs(const struct diff_row *r)
 static int by_difference(const void *a, const void *b)
 {
 	const struct diff_row *x = a, *y = b;
-	double far_x = fabs(x->n.b - x->n.a), far_y = fabs(y->n.b - y->n.a);
 
-	if (diff_differs(x) != diff_differs(y))
-		return diff_differs(x) ? -1 : 1;
-	return far_x != far_y ? (far_x < far_y ? 1 : -1) : by_group_and_name(diff_row_of(x), diff_row_of(y));
+	return ORDER(diff_differs(y), diff_differs(x))
+		       ?: ORDER(fabs(y->n.b - y->n.a), fabs(x->n.b - x->n.a))
+		       ?: by_group_and_name(diff_row_of(x), diff_row_of(y));
 }
-
-/* ---- printing ---------------------------------------------------------------------------- */
 
 static const struct diff_group {
 	const char *key, *title, *what;
@@ -368,8 +357,6 @@ static int diff_write(struct diff *d, const struct log *log)
 	buf_release(&out);
 	return ret;
 }
-
-/* ---- all of it ------------------------------------------------------------------------------ */
 
 int cmd_diff(int argc, char **argv)
 {

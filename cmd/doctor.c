@@ -38,8 +38,6 @@ struct doctor {
 	size_t missing;	      /* findings that are asked for and not there */
 };
 
-/* ---- findings ------------------------------------------------------------------------- */
-
 static void doctor_part(struct doctor *d, const char *key, const char *title)
 {
 	static const struct answer_column columns[] = { { "key", NULL, ANSWER_WORD },
@@ -85,8 +83,6 @@ static void doctor_listen(void *ctx, enum log_level level, const char *msg)
 	if (level != LOG_DEBUG)
 		buf_printf(b, "%s%s", b->len ? "\n" : "", msg);
 }
-
-/* ---- the host --------------------------------------------------------------------------- */
 
 /* The command that loads a kernel's module; without one, what else is to be done. */
 static void doctor_module(const struct doctor *d, const char *module, const char *config, struct buf *out)
@@ -175,24 +171,22 @@ static void doctor_host(struct doctor *d)
 	if (d->tracing >= 0) {
 		static const char what[] = "hypervisor: -B hyp";
 		const char *hyp = remote_find(d->tracing);
-		struct buf reason = { 0 }, on = { 0 };
+		struct buf reason = { 0 };
 		struct log quiet = { doctor_listen, &reason };
-		char path[128];
+		char on[8];
 
-		snprintf(path, sizeof(path), "%s/tracing_on", hyp ? hyp : "");
 		if (!hyp) {
 			remote_explain(d->tracing, d->root, &quiet);
 			doctor_tell(d, "hyp", what, false, buf_str(&reason),
 				    "an arm64 host with kvm-arm.mode=protected and Linux 7.1, or Android 14, "
 				    "or later");
-		} else if (!read_file_at(d->tracing, path, 64, &on) && on.len && *buf_str(&on) == '1') {
+		} else if (!read_line_at(d->tracing, on, sizeof(on), "%s/tracing_on", hyp) && *on == '1') {
 			doctor_tell(d, "hyp", what, false, "somebody has switched it on already",
 				    "record --take-over, which reads it from where it is");
 		} else {
 			doctor_tell(d, "hyp", what, true, NULL, NULL);
 		}
 		buf_release(&reason);
-		buf_release(&on);
 	}
 	/* nothing is mounted where it is empty */
 	read_dir_at(d->root_fd, debugfs, &mounted);
@@ -218,8 +212,6 @@ static void doctor_host(struct doctor *d)
 	strlist_release(&mounted);
 	answer_table_end(&d->answer);
 }
-
-/* ---- guests --------------------------------------------------------------------------------- */
 
 /* Shows whether the guest's agent answers, and which of its vCPUs' threads are known. */
 static void doctor_guest(struct doctor *d, const struct guest *g, const char *what)
@@ -286,8 +278,6 @@ static int doctor_guests(struct doctor *d)
 	buf_release(&ignored);
 	return 0;
 }
-
-/* ---- the command -------------------------------------------------------------------------------- */
 
 static const struct opt doctor_options[] = {
 	OPT('p', "port", "PORT", "where guests' agents listen (823)", set_agent_port,
@@ -356,8 +346,7 @@ out:
 	buf_release(&text);
 	buf_release(&next);
 	strlist_release(&d.defaults);
-	if (d.root_fd >= 0)
-		close(d.root_fd);
+	fd_close(&d.root_fd);
 	if (d.tracing >= 0)
 		close(d.tracing);
 	for (size_t i = 0; i < d.asked.n; i++)

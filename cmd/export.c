@@ -11,7 +11,6 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "convert/export/export.h"
-#include "terminal.h"
 #include "base/outfile.h"
 #include "base/array.h"
 #include "base/files.h"

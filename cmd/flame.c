@@ -13,7 +13,6 @@
 #include "base/decode/mark-lines.h"
 #include "cmd.h"
 #include "read/filter.h"
-#include "terminal.h"
 #include "base/answer.h"
 #include "base/outfile.h"
 #include "base/array.h"

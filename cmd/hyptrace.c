@@ -2,7 +2,6 @@
 /* The program: runs the command that is named, or lists them all; by the name of trace-cmd it serves some
  * lines and passes the others on. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include "base/escape.h"
 #include "cmd.h"
 #include "base/shim.h"
-#include "terminal.h"
 
 #ifdef HYPTRACE_STATIC
 #define STATIC_FILE ", a static file: with the agent and its own plugins, without others and libvirt"

@@ -3,12 +3,9 @@
  * trace or of QEMU's trace events. */
 #include "convert/import/import.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"
-#include "convert/import/pftrace.h"
-#include "convert/import/qemu.h"
 #include "base/array.h"
 
 struct import_line {

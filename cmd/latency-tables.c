@@ -9,8 +9,6 @@
 
 #define KEY_MAX 128
 
-/* ---- rows ---------------------------------------------------------------------------- */
-
 static const char *tables_key(const struct latency_answer *l, const struct latency_row *row,
 			      char out[KEY_MAX])
 {
@@ -40,11 +38,7 @@ static int tables_compare(const void *a, const void *b)
 {
 	const struct tables_order *x = a, *y = b;
 
-	if (!x->whole->n != !y->whole->n)
-		return x->whole->n ? -1 : 1;
-	if (x->whole->sum != y->whole->sum)
-		return x->whole->sum > y->whole->sum ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+	return ORDER(!x->whole->n, !y->whole->n) ?: ORDER(y->whole->sum, x->whole->sum) ?: ORDER(x->row, y->row);
 }
 
 /* For free(); NULL: no memory. */
@@ -66,8 +60,6 @@ static struct tables_order *tables_order(const struct latency_answer *l, size_t 
 		qsort(v, *n, sizeof(*v), tables_compare);
 	return v;
 }
-
-/* ---- durations --------------------------------------------------------------------------- */
 
 /* In text without those of the mask: 80 columns have no room for all. Returns how many. */
 static size_t tables_duration_columns(const struct answer *a, unsigned int narrow, struct answer_column *to)
@@ -124,8 +116,6 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a, co
 	answer_table_end(a);
 }
 
-/* ---- stages --------------------------------------------------------------------------------- */
-
 #define STAGES_NARROW (1u << DURATION_TOTAL | 1u << DURATION_P99_9)
 
 static void tables_stage(struct answer *a, const char *key, const char *name, const struct histogram *h)
@@ -174,8 +164,6 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 	answer_table_end(a);
 }
 
-/* ---- virtio's queues ------------------------------------------------------------------------ */
-
 static void tables_queues(const struct latency_answer *l, struct answer *a)
 {
 	const struct answer_column columns[] = {
@@ -212,8 +200,6 @@ static void tables_queues(const struct latency_answer *l, struct answer *a)
 			"carry",
 			(unsigned long long)unknown);
 }
-
-/* ---- the worst ------------------------------------------------------------------------------------ */
 
 static const char *tables_place(const struct latency_answer *l, uint32_t input, uint32_t cpu,
 				char out[KEY_MAX])
@@ -289,8 +275,6 @@ static void tables_between(const struct latency_answer *l, struct answer *a)
 	}
 	answer_table_end(a);
 }
-
-/* ---- notes ---------------------------------------------------------------------------------------- */
 
 static void tables_notes(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
 			 size_t n)

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace latency: how long it takes from one event to the next, over buffers and machines. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"
-#include "base/outfile.h"
 #include "base/array.h"
-#include "base/files.h"
 
 #define WORST_MAX 100
 

@@ -26,8 +26,6 @@ struct list {
 	const struct log *log;
 };
 
-/* ---- guests ----------------------------------------------------------------------- */
-
 #define PROBE_MS 1000
 
 static const char *probe_guest(const struct list *l, const struct guest *g)
@@ -133,8 +131,6 @@ static int list_guests(struct list *l)
 
 #define TEXT_MAX (8u << 20)
 
-/* ---- one buffer: files that are only read ---- */
-
 struct buffer_state {
 	int dir;
 	bool on;
@@ -166,8 +162,6 @@ static void read_word(struct buffer_state *b, const char *file, char *out, size_
 	buf_release(&text);
 }
 
-/* ---- the hypervisor's events: events/<system>/<event>/ ---- */
-
 /* Names of the hypervisor's events, sorted. */
 int list_hyp_events(int tracing, const char *path, struct strlist *out)
 {
@@ -187,8 +181,6 @@ int list_hyp_events(int tracing, const char *path, struct strlist *out)
 	strlist_release(&names);
 	return ret;
 }
-
-/* ---- buffers ---- */
 
 /* name: "": the host's main buffer. path: below the tracing directory. */
 static int show_buffer(struct list *l, const char *name, const char *path, bool hyp)
@@ -283,8 +275,6 @@ out:
 	return ret;
 }
 
-/* ---- events ---- */
-
 static void show_event(struct list *l, const char *glob, const char *buffer, const char *system,
 		       const char *event)
 {
@@ -343,8 +333,6 @@ out:
 	strlist_release(&host_names);
 	return ret;
 }
-
-/* ---- the command -------------------------------------------------------------------- */
 
 struct list_opts {
 	bool guests, buffers, events, verbose, quiet;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace merge: joins pieces of a recording, of the host and of its guests, into one file each. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cmd.h"
@@ -39,16 +38,9 @@ const struct opts_table merge_table = {
 };
 
 struct merge_piece {
-	struct dat_source source;
 	uint64_t first; /* time of its first record */
+	struct dat_source source;
 };
-
-static int by_first_time(const void *a, const void *b)
-{
-	const struct merge_piece *x = a, *y = b;
-
-	return x->first < y->first ? -1 : x->first > y->first;
-}
 
 static int merge_files(const struct merge_opts *o, const struct log *log)
 {
@@ -83,7 +75,7 @@ static int merge_files(const struct merge_opts *o, const struct log *log)
 			copy.n++;
 		}
 		if (!ret) {
-			qsort(pieces, copy.n, sizeof(*pieces), by_first_time);
+			qsort(pieces, copy.n, sizeof(*pieces), compare_u64);
 			for (k = 0; k < copy.n; k++)
 				v[k] = pieces[k].source;
 			ret = output_copy(&copy, o->output, in, i, 0, &made, log);

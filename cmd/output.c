@@ -18,10 +18,8 @@ int output_open(struct outfile *out, const char *path, bool stream, const struct
 	struct stat st, other;
 
 	for (size_t i = 0; !stat(path, &st) && i < in->n; i++)
-		if (!fstat(in->v[i].fd, &other) && same_file(&other, &st)) {
-			log_err(log, "'%s' is to be read, not to be written", path);
-			return -EINVAL;
-		}
+		if (!fstat(in->v[i].fd, &other) && same_file(&other, &st))
+			return log_fail(log, -EINVAL, "'%s' is to be read, not to be written", path);
 	return outfile_open(out, path, stream, log);
 }
 
@@ -61,8 +59,7 @@ int output_copy(const struct dat_copy *copy, const char *output, const struct in
 		return -EEXIST;
 	}
 	ret = strlist_add(made, name) ?: output_open(&out, name, false, in, log);
-	if (!ret)
-		ret = outfile_close(&out, dat_copy(copy, out.fd, name, log));
+	ret = ret ?: outfile_close(&out, dat_copy(copy, out.fd, name, log));
 	free(name);
 	return ret;
 }

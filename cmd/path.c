@@ -2,10 +2,8 @@
 /* hyptrace path: why something happened only then, back across guest and host. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/handle.h"
 #include "cmd.h"
@@ -29,8 +27,6 @@ struct path_opts {
 
 #define NO_CPU UINT64_MAX
 #define LABEL  64 /* of a task */
-
-/* ---- command line -------------------------------------------------------------------------------- */
 
 #define PATH(field) .off = offsetof(struct path_opts, field)
 
@@ -99,8 +95,6 @@ static bool path_parse(struct path_opts *o, int argc, char **argv, int *status)
 	return !wrong;
 }
 
-/* ---- who is meant --------------------------------------------------------------------------------- */
-
 struct path_job {
 	const struct path_opts *o;
 	const struct log *log;
@@ -127,10 +121,8 @@ static int path_ask_machine(struct path_job *j)
 		if (o->guest ? !strcmp(in->guest ? in->machine : "host", o->guest)
 			     : !o->event.name && !in->guest)
 			j->ask.input = i;
-		else if (o->guest && !i && j->ask.input == (o->event.name ? SIZE_MAX : 0)) {
-			log_err(j->log, "none of the files is of a guest '%s'", o->guest);
-			return -EINVAL;
-		}
+		else if (o->guest && !i && j->ask.input == (o->event.name ? SIZE_MAX : 0))
+			return log_fail(j->log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
 	}
 	return 0;
 }
@@ -202,22 +194,13 @@ static int path_ask_task(struct path_job *j)
 		return ret;
 	if (n.pid < 0 && dash && !parse_u64(dash + 1, &pid) && pid && pid <= INT32_MAX)
 		n.pid = (int64_t)pid;
-	if (n.pid < 0 || n.several) {
-		log_err(j->log,
-			n.several ? "%s has several tasks named '%s': specify a PID"
-				  : "%s has no task named '%s'",
-			j->in->v[j->ask.input].path, task);
-		return -EINVAL;
-	}
+	if (n.pid < 0 || n.several)
+		return log_fail(j->log, -EINVAL,
+				n.several ? "%s has several tasks named '%s': specify a PID"
+					  : "%s has no task named '%s'",
+				j->in->v[j->ask.input].path, task);
 	j->ask.pid = n.pid;
 	return 0;
-}
-
-/* ---- texts ------------------------------------------------------------------------------------ */
-
-static int path_text_order(const void *a, const void *b)
-{
-	return compare_u64(&((const struct path_text *)a)->nr, &((const struct path_text *)b)->nr);
 }
 
 /* The records that prove the chain, in the order of nr, each once. -ENOMEM. */
@@ -236,20 +219,13 @@ static int path_texts_open(struct path_job *j)
 		if (row->kind != STEP_NONE && row->kind != STEP_LOST)
 			v[k++].nr = row->nr;
 	}
-	qsort(v, k, sizeof(*v), path_text_order);
+	qsort(v, k, sizeof(*v), compare_u64);
 	for (size_t i = 0; i < k; i++)
 		if (!i || v[i].nr != v[j->n_texts - 1].nr)
 			v[j->n_texts++].nr = v[i].nr;
 	j->texts = v;
 	return 0;
 }
-
-static bool path_text_before(const void *entry, const void *nr)
-{
-	return ((const struct path_text *)entry)->nr < *(const uint64_t *)nr;
-}
-
-/* ---- words ------------------------------------------------------------------------------------- */
 
 static const char *path_task_label(const struct path_job *j, size_t input, int32_t pid, char out[LABEL])
 {
@@ -293,8 +269,6 @@ static const char *path_cause_by(const struct path_job *j, const struct path_cau
 		return h->by == PATH_NOBODY ? NULL : path_task_label(j, h->input, h->by, out);
 	}
 }
-
-/* ---- tables -------------------------------------------------------------------------------------- */
 
 static void path_print_causes(const struct path_job *j, struct answer *out, const char *title)
 {
@@ -344,7 +318,7 @@ static void path_print_causes(const struct path_job *j, struct answer *out, cons
 static void path_print_event(const struct path_job *j, struct answer *out, size_t hop,
 			     const struct path_row *row)
 {
-	size_t i = array_lower_bound(j->texts, j->n_texts, sizeof(*j->texts), path_text_before, &row->nr);
+	size_t i = array_lower_bound(j->texts, j->n_texts, sizeof(*j->texts), u64_below, &row->nr);
 	const struct path_text *t = i < j->n_texts && j->texts[i].nr == row->nr ? &j->texts[i] : NULL;
 	char lost[LABEL] = "some";
 	const struct answer_cell cells[] = {
@@ -393,8 +367,6 @@ static void path_print_end(const struct path_job *j, struct answer *out)
 	answer_table_end(out);
 }
 
-/* ---- answering ------------------------------------------------------------------------------------- */
-
 static int path_open_timeline(struct path_job *j, struct timeline **t)
 {
 	/* the first reading reports damage */
@@ -409,9 +381,7 @@ static int path_search_files(struct path_job *j)
 	if (ret)
 		return ret;
 	j->found.window.within = j->o->within;
-	ret = steps_open(&j->steps, j->in);
-	if (!ret)
-		ret = path_read(&j->found, j->in, t, j->steps, &j->ask, j->log);
+	ret = steps_open(&j->steps, j->in) ?: path_read(&j->found, j->in, t, j->steps, &j->ask, j->log);
 	j->damaged = merge_damaged(t->merge);
 	timeline_close(t);
 	if (!ret && !j->found.found) {
@@ -437,8 +407,7 @@ static int path_search_files(struct path_job *j)
 			log_err(j->log, "no events say who ran at %s", j->o->at);
 		ret = -ENOENT;
 	}
-	if (!ret)
-		ret = path_find(&j->path, &j->found.window, j->in, &j->found.moment);
+	ret = ret ?: path_find(&j->path, &j->found.window, j->in, &j->found.moment);
 	return ret;
 }
 
@@ -513,10 +482,7 @@ int cmd_path(int argc, char **argv)
 		}
 		if (!ret && !j.ask.event)
 			ret = path_ask_task(&j);
-		if (!ret)
-			ret = path_search_files(&j);
-		if (!ret)
-			ret = path_answer(&j);
+		ret = ret ?: path_search_files(&j) ?: path_answer(&j);
 		if (j.damaged)
 			log_damage(&log, j.damaged);
 		steps_close(j.steps);

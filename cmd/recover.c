@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace recover: finishes the recording of a killed recorder. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

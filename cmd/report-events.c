@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The events of hyptrace report: which are shown, in order, and their lines. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,13 +10,10 @@
 #include "convert/export/export.h"
 #include "read/pipeline.h"
 #include "report-priv.h"
-#include "terminal.h"
 
 /* include/linux/trace_events.h */
 #define FLAG_HARDIRQ 0x08
 #define FLAG_SOFTIRQ 0x10
-
-/* ---- which records ----------------------------------------------------------------- */
 
 static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
@@ -32,15 +28,11 @@ static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int c
 	return !o->n_cpus;
 }
 
-/* ---- labels and heads ------------------------------------------------------------------ */
-
 static void label_widen(struct report *r, const char *label)
 {
 	if (strlen(label) > r->label_width)
 		r->label_width = strlen(label);
 }
-
-/* ---- which are shown, in order ------------------------------------------------------------ */
 
 struct events {
 	struct report *r;
@@ -200,8 +192,6 @@ static int see_records(void *ctx, struct pipeline_run *run)
 	return buf_status(&l->ready);
 }
 
-/* ---- their lines ----------------------------------------------------------------------------- */
-
 static int make_lines(void *ctx, struct pipeline_run *run)
 {
 	const struct events *e = ctx;
@@ -227,8 +217,6 @@ static const struct pipeline_job report_job = {
 	.release = free_lines,
 };
 
-/* ---- as JSON ----------------------------------------------------------------------------------- */
-
 static bool json_wanted(void *ctx, const struct merge_run *run, size_t i)
 {
 	struct events *e = ctx;
@@ -238,8 +226,6 @@ static bool json_wanted(void *ctx, const struct merge_run *run, size_t i)
 	e->r->at = i;
 	return is_shown(e, run, i, &full);
 }
-
-/* ---- all of them ------------------------------------------------------------------------------- */
 
 /* The first time of all, whatever is shown. */
 static int first_time(const struct report *r, uint64_t *ts)
@@ -317,8 +303,6 @@ out:
 	trace_seq_destroy(&e.state);
 	return ret;
 }
-
-/* ---- all of it ---------------------------------------------------------------------------- */
 
 int report_print(struct report *r)
 {

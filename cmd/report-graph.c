@@ -24,8 +24,6 @@ struct graph {
 
 enum { TAILPRINT, DEPTH };
 
-/* ---- fields -------------------------------------------------------------------------- */
-
 /* false: an event without this field. */
 static bool graph_field(const struct tep_event *event, const char *name, const struct tep_record *rec,
 			unsigned long long *value)
@@ -45,8 +43,6 @@ static bool graph_times(const struct tep_event *ret, const struct tep_record *re
 	*duration = returned - called;
 	return true;
 }
-
-/* ---- columns --------------------------------------------------------------------------- */
 
 /* "+ 12.345 us |  " */
 static void graph_put_duration(struct trace_seq *s, unsigned long long ns)
@@ -80,8 +76,6 @@ static void graph_put_depth(struct trace_seq *s, const struct graph *g, unsigned
 	if (g->options[DEPTH].set)
 		trace_seq_printf(s, " (%lld)", (long long)depth);
 }
-
-/* ---- handlers -------------------------------------------------------------------------- */
 
 /* The return of a function that was entered by a record of this pid, when it comes next. */
 static bool graph_leaf_duration(struct graph *g, int pid, unsigned long long func,

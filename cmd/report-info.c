@@ -11,8 +11,6 @@
 #include "base/escape.h"
 #include "base/cursor.h"
 
-/* ---- formats --------------------------------------------------------------------------- */
-
 /* "SYSTEM:EVENT", or one for both: a system that matches it is shown whole. */
 struct pattern {
 	regex_t system, event;
@@ -55,10 +53,8 @@ static int info_formats(const struct report *r, const struct report_file *f, FIL
 		if (wrong)
 			regfree(&p.system);
 	}
-	if (wrong) {
-		log_err(r->log, "'%s' is not a regular expression", text);
-		return -EINVAL;
-	}
+	if (wrong)
+		return log_fail(r->log, -EINVAL, "'%s' is not a regular expression", text);
 	for (size_t i = 0; i < f->info->n_formats; i++) {
 		const struct reader_format *format = &f->info->formats[i];
 
@@ -73,8 +69,6 @@ static int info_formats(const struct report *r, const struct report_file *f, FIL
 	regfree(&p.event);
 	return 0;
 }
-
-/* ---- CPUs -------------------------------------------------------------------------------- */
 
 struct one_cpu {
 	size_t input, buffer;
@@ -145,8 +139,6 @@ static int info_cpus(const struct report *r, size_t input, FILE *out)
 	return 0;
 }
 
-/* ---- texts of the file ---------------------------------------------------------------------- */
-
 static void info_option(const struct report_file *f, uint16_t id, const char *what, FILE *out)
 {
 	const struct reader_option *o = reader_option(f->in->reader, id);
@@ -189,8 +181,6 @@ static void info_stats(const struct report_file *f, FILE *out)
 	}
 }
 
-/* ---- the facts ---------------------------------------------------------------------- */
-
 static int info_file(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
@@ -206,9 +196,8 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 	case REPORT_CHECK:
 		if (!f->in->format_failures)
 			return 0;
-		log_err(r->log, "%s: %zu event formats cannot be parsed", f->in->path,
-			f->in->format_failures);
-		return -EBADMSG;
+		return log_fail(r->log, -EBADMSG, "%s: %zu event formats cannot be parsed", f->in->path,
+				f->in->format_failures);
 	case REPORT_CPUS:
 		return info_cpus(r, input, out);
 	case REPORT_ENDIAN:

@@ -7,20 +7,14 @@
  * All but the fields is put together here: libtraceevent takes longer for it than
  * for most events' fields.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report-priv.h"
-#include "terminal.h"
 #include "base/cursor.h"
 
 #define NAME_WIDTH 20
 /* Bytes of a line without the texts in it: label, task, name, fields. */
 #define LINE_ROOM 256
-
-/* ---- numbers and spaces -------------------------------------------------------------- */
 
 static char *lay_text(char *at, const char *text, size_t len)
 {
@@ -86,9 +80,7 @@ void line_time(const struct report *r, const struct report_file *f, uint64_t ts,
 	fwrite(text, 1, (size_t)(end - text), out);
 }
 
-/* ---- columns --------------------------------------------------------------------------- */
-
-/* A NUL begins a code (terminal.h). */
+/* A NUL begins a code (terminal.c). */
 static char *lay_color(char *at, const struct report *r, enum terminal_code code)
 {
 	if (!r->color)
@@ -143,8 +135,6 @@ static char *lay_task(char *at, const struct report *r, const char *comm, int pi
 	*at++ = ']';
 	return at;
 }
-
-/* ---- lines ------------------------------------------------------------------------------ */
 
 void line_head(const struct report *r, const struct report_file *f, FILE *out)
 {

@@ -19,8 +19,6 @@ struct filters {
 	int stacks[2]; /* ids of the stack traces, -1: none */
 };
 
-/* ---- building ---------------------------------------------------------------------- */
-
 static int filter_add(const struct report *r, struct report_file *f, const char *text, bool negate)
 {
 	struct filters *all = f->filters;
@@ -105,8 +103,6 @@ static void filters_free_list(struct filter **v, size_t n)
 	free(v);
 }
 
-/* ---- asking ------------------------------------------------------------------------- */
-
 static bool filter_any(struct filter *const *v, size_t n, const struct filter_record *rec)
 {
 	for (size_t i = 0; i < n; i++)
@@ -129,8 +125,6 @@ bool filters_show(const struct report_file *f, const struct timeline *t, const s
 	return *shown;
 }
 
-/* ---- events ---------------------------------------------------------------------- */
-
 struct tep_event **report_events(const struct report_file *f, bool by_system)
 {
 	if (!tep_get_events_count(f->in->tep))
@@ -150,10 +144,8 @@ static int flag_events(const struct report *r, struct report_file *f, const char
 		return -ENOMEM;
 	ret = regcomp(&regex, whole, REG_ICASE | REG_NOSUB);
 	free(whole);
-	if (ret) {
-		log_err(r->log, "'%s' is not a regular expression", pattern);
-		return -EINVAL;
-	}
+	if (ret)
+		return log_fail(r->log, -EINVAL, "'%s' is not a regular expression", pattern);
 	for (; events && *events; events++)
 		if (!regexec(&regex, (*events)->name, 0, NULL, 0) ||
 		    !regexec(&regex, (*events)->system, 0, NULL, 0))
@@ -164,15 +156,11 @@ static int flag_events(const struct report *r, struct report_file *f, const char
 
 #define KALLSYMS_MAX (256u << 20)
 
-/* ---- labels ---------------------------------------------------------------------- */
-
 /* A name in a column of one line; NULL: no memory. */
 static char *make_label(const char *name)
 {
 	return strdup(ESCAPED(name));
 }
-
-/* ---- files -------------------------------------------------------------------------- */
 
 /* Applies the options that need the formats: symbols, flags of events, filters. */
 static int file_finish(struct report *r, struct report_file *f)
@@ -290,11 +278,9 @@ int report_open(struct report *r)
 		for (size_t k = 0; k < r->n; k++)
 			for (size_t b = 0; b < r->files[k].info->n_buffers; b++)
 				there = there || !strcmp(r->files[k].info->buffers[b].name, name);
-		if (!there) {
-			log_err(r->log, "no buffer '%s' in %s", name,
-				r->n > 1 ? "these files" : r->files[0].in->path);
-			return -ENOENT;
-		}
+		if (!there)
+			return log_fail(r->log, -ENOENT, "no buffer '%s' in %s", name,
+					r->n > 1 ? "these files" : r->files[0].in->path);
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The command line of report: the table of its options, and what each sets. */
-#include "report-opts.h"
+#include "report-priv.h"
 #include "base/array.h"
 
 #include <errno.h>
@@ -60,15 +60,15 @@ static int add_event_filter(struct report_opts *r, const char *text, size_t len,
 {
 	struct report_input *in = last_input(r);
 	struct report_filters *f = in ? &in->filters : &r->filters;
-	struct report_filter *v = array_grow(f->v, f->n, sizeof(*v));
+	struct report_filter *v = array_next(&f->v, f->n, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
-	f->v = v;
-	v[f->n] = (struct report_filter){ .text = strndup(text, len),
-					  .kind = kind,
-					  .negate = kind == FILTER_TEXT && r->negate };
-	return v[f->n++].text ? 0 : -ENOMEM;
+	*v = (struct report_filter){ .text = strndup(text, len),
+				     .kind = kind,
+				     .negate = kind == FILTER_TEXT && r->negate };
+	f->n++;
+	return v->text ? 0 : -ENOMEM;
 }
 
 static int take_event_filter(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -152,9 +152,7 @@ static int take_hz(void *ctx, const struct opt *o, const char *arg, struct opts_
 	struct report_input *in = last_input(ctx);
 	uint64_t *hz = in ? &in->hz : &((struct report_opts *)ctx)->hz;
 
-	if (parse_u64(arg, hz) || !*hz)
-		return opts_wrong(err, o, arg, "not a frequency in Hz");
-	return 0;
+	return parse_u64(arg, hz) || !*hz ? opts_wrong(err, o, arg, "not a frequency in Hz") : 0;
 }
 
 static int take_color(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)

@@ -32,8 +32,6 @@ struct wakeups {
 	struct stats all, rt;
 };
 
-/* ---- waiting tasks ----------------------------------------------------------------------- */
-
 static bool waiting_is(const void *tasks, size_t i, const void *pid)
 {
 	return ((const struct waiting *)tasks)[i].pid == *(const int *)pid;
@@ -60,8 +58,6 @@ static void stats_add(struct stats *s, uint64_t ns, uint64_t at)
 	s->total += ns;
 	s->n++;
 }
-
-/* ---- records --------------------------------------------------------------------------- */
 
 static bool wakeup_number(struct tep_format_field *f, const struct tep_record *rec, int *out)
 {

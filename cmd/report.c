@@ -3,16 +3,12 @@
  * on. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "ask/live/live.h"
 #include "report-priv.h"
-#include "terminal.h"
-
-/* ---- the begin of a recording ------------------------------------------------------------- */
 
 #define WAIT_MS 10000
 #define STEP_MS 50
@@ -49,8 +45,6 @@ int live_wait(struct live **out, const char *output, const struct log *log)
 
 #define LOOK_MS 1000
 
-/* ---- one look ------------------------------------------------------------------------------ */
-
 static int follow_looks(struct follow *f, const struct report_opts *o, int fd, const struct log *log)
 {
 	bool warned = false;
@@ -60,11 +54,11 @@ static int follow_looks(struct follow *f, const struct report_opts *o, int fd, c
 
 		if (ret < 0)
 			return ret;
-		if (live_forgets(f->live)) {
-			log_err(log, "its recorder throws pages away as it goes on (--rotate, -m, --flight): "
-				     "read its files, or see `hyptrace top`");
-			return -EOPNOTSUPP;
-		}
+		if (live_forgets(f->live))
+			return log_fail(
+				log, -EOPNOTSUPP,
+				"its recorder throws pages away as it goes on (--rotate, -m, --flight): "
+				"read its files, or see `hyptrace top`");
 		if (ret || f->held || f->first || f->last) {
 			struct report r = { .o = o, .log = log, .follow = f };
 
@@ -102,8 +96,6 @@ static int follow_looks(struct follow *f, const struct report_opts *o, int fd, c
 	}
 }
 
-/* ---- all of them --------------------------------------------------------------------------- */
-
 static int report_follow(const struct report_opts *o, const struct log *log)
 {
 	struct follow f = { .first = true };
@@ -131,8 +123,6 @@ out:
 	live_close(f.live);
 	return ret;
 }
-
-/* ---- the command ---------------------------------------------------------------------------- */
 
 bool report_takes(int argc, char **argv)
 {

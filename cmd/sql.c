@@ -2,7 +2,6 @@
 /* hyptrace sql: queries over recordings, as an argument or at a prompt. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include "cmd.h"
 #include "ask/sql/sql.h"
 #include "base/answer.h"
-#include "terminal.h"
 #include "base/array.h"
 #ifdef HYPTRACE_LIBEDIT
 #include <editline/readline.h>
@@ -81,10 +79,9 @@ static int sql_table_begin(void *ctx, const char *const *names, size_t n)
 {
 	struct sql_output *o = ctx;
 
-	if (n > ANSWER_COLUMNS_MAX) {
-		log_err(o->log, "the query asks for %zu columns: %d are the most", n, ANSWER_COLUMNS_MAX);
-		return -E2BIG;
-	}
+	if (n > ANSWER_COLUMNS_MAX)
+		return log_fail(o->log, -E2BIG, "the query asks for %zu columns: %d are the most", n,
+				ANSWER_COLUMNS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		unsigned int twins = 0;
 		size_t k = 0;
@@ -213,10 +210,8 @@ static int sql_dot(struct sql *s, struct sql_output *o, char *line)
 		return sql_show_schema(s, o, arg ? arg : "", false);
 	if (!strcmp(word, ".quit") || !strcmp(word, ".exit"))
 		return 1;
-	if (strcmp(word, ".help")) {
-		log_err(o->log, "no command '%s' (.help lists them)", word);
-		return -EINVAL;
-	}
+	if (strcmp(word, ".help"))
+		return log_fail(o->log, -EINVAL, "no command '%s' (.help lists them)", word);
 	buf_addstr(&o->out,
 		   ".tables          the tables\n.schema [TABLE]  their columns\n.quit            leave\n"
 		   "anything else is SQL, up to a semicolon\n");
@@ -342,9 +337,7 @@ static int sql_files(struct sql_opts *o, const char *query, struct log *log)
 	struct sql *s = NULL;
 	int ret = command_open(&files, &o->files, 0, &o->times, log);
 
-	ret = ret ?: sql_open(&s, handle_inputs(files), log);
-	if (!ret)
-		ret = sql_answer(o, s, query, log);
+	ret = ret ?: sql_open(&s, handle_inputs(files), log) ?: sql_answer(o, s, query, log);
 	sql_close(s);
 	hyptrace_close(files);
 	return ret;
@@ -359,8 +352,8 @@ static int sql_split(struct sql_opts *o, const char **query)
 
 static int sql_files(struct sql_opts *o, const char *query, struct log *log)
 {
-	log_err(log, "this hyptrace was built without libsqlite3, so it cannot answer queries");
-	return -ENOSYS;
+	return log_fail(log, -ENOSYS,
+			"this hyptrace was built without libsqlite3, so it cannot answer queries");
 }
 
 #endif

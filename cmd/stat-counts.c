@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "stat-priv.h"
+#include "base/array.h"
 
 static const struct reader_buffer *count_buffer(const struct stat_answer *s, size_t input, size_t buffer)
 {
@@ -22,8 +23,6 @@ static bool count_new_buffer(const struct counts_cpu *v, size_t i)
 {
 	return !i || v[i].input != v[i - 1].input || v[i].buffer != v[i - 1].buffer;
 }
-
-/* ---- buffers ---------------------------------------------------------------------------- */
 
 /* Unknown where the file says only that some are missing. */
 static struct answer_cell count_lost_cell(const struct counts_cpu *c)
@@ -69,8 +68,6 @@ void stat_buffers(struct stat_answer *s, const char *key)
 	stat_close(&t);
 }
 
-/* ---- lost events ------------------------------------------------------------------------------ */
-
 void stat_lost(struct stat_answer *s, const char *key)
 {
 	size_t n, n_lost = 0, unknown = 0;
@@ -101,8 +98,6 @@ void stat_lost(struct stat_answer *s, const char *key)
 	stat_close(&t);
 }
 
-/* ---- events ------------------------------------------------------------------------------------- */
-
 struct event_count {
 	size_t input, buffer;
 	const struct tep_event *event; /* NULL: no format has its id */
@@ -113,13 +108,9 @@ static int count_more_first(const void *a, const void *b)
 {
 	const struct event_count *x = a, *y = b;
 
-	if (x->n != y->n)
-		return x->n > y->n ? -1 : 1;
-	if (x->input != y->input || x->buffer != y->buffer)
-		return x->input != y->input ? (x->input > y->input) - (x->input < y->input)
-					    : (x->buffer > y->buffer) - (x->buffer < y->buffer);
-	return x->event && y->event ? strcmp(x->event->name, y->event->name)
-				    : (x->event == NULL) - (y->event == NULL);
+	return ORDER(y->n, x->n) ?: ORDER(x->input, y->input) ?: ORDER(x->buffer, y->buffer)
+		       ?: x->event && y->event ? strcmp(x->event->name, y->event->name)
+					       : ORDER(!x->event, !y->event);
 }
 
 /* By how many there are; ids without a format are one event. NULL: no memory. */

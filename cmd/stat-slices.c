@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace stat --by TIME: exits and visits to the hypervisor by slices of time, as characters or a picture.
- */
+/* hyptrace stat --by TIME: exits and visits to the hypervisor by slices of time, as text or a picture. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,10 +10,7 @@
 #include "stat-priv.h"
 #include "base/array.h"
 #include "base/escape.h"
-#include "base/files.h"
-#include "base/outfile.h"
 #include "base/svg.h"
-#include "base/escape.h"
 
 #define LABEL 14 /* characters of a name */
 #define CELLS 50 /* slices in a line of 80 characters */
@@ -39,9 +34,7 @@ static int slice_longer_first(const void *a, const void *b)
 {
 	const struct slice_row *x = a, *y = b;
 
-	if (x->row->what != y->row->what)
-		return x->row->what < y->row->what ? -1 : 1;
-	return x->total != y->total ? (x->total < y->total ? 1 : -1) : strcmp(x->name, y->name);
+	return ORDER(x->row->what, y->row->what) ?: ORDER(y->total, x->total) ?: strcmp(x->name, y->name);
 }
 
 static int slice_map_open(struct slice_map *m, struct stat_answer *s)
@@ -74,10 +67,6 @@ static uint64_t slice_ns(const struct slice_row *r, size_t slice)
 {
 	return slice < r->row->room ? r->row->cells[slice].ns : 0;
 }
-
-/* ---- as a table -------------------------------------------------------------------------- */
-
-/* ---- as characters ------------------------------------------------------------------------------ */
 
 static void slice_lines(const struct slice_map *m, size_t from, size_t to)
 {
@@ -163,8 +152,6 @@ void stat_slices(struct stat_answer *s)
 	free(m.v);
 }
 
-/* ---- as a picture ------------------------------------------------------------------------------ */
-
 #define SVG_SLICES 4096
 #define SVG_LEFT   230
 #define SVG_TOP	   76 /* of the rows */
@@ -182,11 +169,11 @@ int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *l
 	char *title;
 	int ret;
 
-	if (s->tally.n_slices > SVG_SLICES) {
-		log_err(log, "--svg: %zu slices are more than the %d that a picture has: --by a longer time",
+	if (s->tally.n_slices > SVG_SLICES)
+		return log_fail(
+			log, -EINVAL,
+			"--svg: %zu slices are more than the %d that a picture has: --by a longer time",
 			s->tally.n_slices, SVG_SLICES);
-		return -EINVAL;
-	}
 	ret = slice_map_open(&m, s);
 	if (ret)
 		return ret;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: where the wall time of vCPUs and of guests' tasks went, and what took it away. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,16 +68,13 @@ static int owner_order(const void *a, const void *b)
 	const struct state_total *x = *(const struct state_total *const *)a;
 	const struct state_total *y = *(const struct state_total *const *)b;
 	const struct state_owner *p = x->owner, *q = y->owner;
+	int ret = ORDER(p->kind, q->kind);
 
-	if (p->kind != q->kind)
-		return p->kind < q->kind ? -1 : 1;
-	if (p->kind != STATE_OF_VCPU && owner_busy(x) != owner_busy(y))
-		return owner_busy(x) < owner_busy(y) ? 1 : -1;
-	if (p->kind == STATE_OF_VCPU && strcmp(p->guest_name ?: "", q->guest_name ?: ""))
-		return strcmp(p->guest_name ?: "", q->guest_name ?: "");
-	if (p->kind == STATE_OF_VCPU && p->vcpu != q->vcpu)
-		return p->vcpu < q->vcpu ? -1 : 1;
-	return p->index < q->index ? -1 : p->index > q->index;
+	if (!ret && p->kind == STATE_OF_VCPU)
+		ret = strcmp(p->guest_name ?: "", q->guest_name ?: "") ?: ORDER(p->vcpu, q->vcpu);
+	else if (!ret)
+		ret = ORDER(owner_busy(y), owner_busy(x));
+	return ret ?: ORDER(p->index, q->index);
 }
 
 /* Owners of the kinds that are known to have done anything. -ENOMEM. */
@@ -226,9 +222,7 @@ static int steal_longer_first(const void *a, const void *b)
 {
 	const struct steal_row *x = a, *y = b;
 
-	if (x->sum->ns != y->sum->ns)
-		return x->sum->ns < y->sum->ns ? 1 : -1;
-	return owner_order(&x->from, &y->from);
+	return ORDER(y->sum->ns, x->sum->ns) ?: owner_order(&x->from, &y->from);
 }
 
 static void steal_cells(struct stat_table *t, const struct steal_row *x)

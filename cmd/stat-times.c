@@ -7,8 +7,6 @@
 #include "stat-priv.h"
 #include "base/array.h"
 
-/* ---- exits ----------------------------------------------------------------------------------- */
-
 /* Rows of one table, added up as --per says. */
 struct exit_sum {
 	const struct exits_row *row; /* one of them */
@@ -25,22 +23,17 @@ struct exit_sums {
 	struct sums total;
 };
 
-static int exit_order(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* Group of the row: a machine, a guest or a vCPU. */
 static int exit_by_group(const struct exit_sum *x, const struct exit_sum *y, enum stat_per per)
 {
-	int ret = exit_order(x->vcpu->input, y->vcpu->input);
+	int ret = ORDER(x->vcpu->input, y->vcpu->input);
 
 	if (!ret && per >= STAT_GUEST)
-		ret = exit_order((uintptr_t)x->vcpu->guest, (uintptr_t)y->vcpu->guest);
+		ret = ORDER(x->vcpu->guest, y->vcpu->guest);
 	if (!ret && per == STAT_VCPU && x->vcpu->of && y->vcpu->of)
-		ret = exit_order(x->vcpu->of->cpu, y->vcpu->of->cpu);
+		ret = ORDER(x->vcpu->of->cpu, y->vcpu->of->cpu);
 	if (!ret && per == STAT_VCPU)
-		ret = exit_order((uint64_t)x->vcpu->pid, (uint64_t)y->vcpu->pid);
+		ret = ORDER((uint64_t)x->vcpu->pid, (uint64_t)y->vcpu->pid);
 	return ret;
 }
 
@@ -50,8 +43,8 @@ static int exit_by_what(const void *a, const void *b, void *of)
 	const struct exit_sum *x = a, *y = b;
 
 	return exit_by_group(x, y, s->per)
-		       ?: exit_order(x->row->key, y->row->key)
-		       ?: exit_order(x->row->info, y->row->info);
+		       ?: ORDER(x->row->key, y->row->key)
+		       ?: ORDER(x->row->info, y->row->info);
 }
 
 /* The largest first, by time or by count. */
@@ -61,8 +54,8 @@ static int exit_by_time(const void *a, const void *b, void *of)
 	const struct stat_answer *s = of;
 
 	return exit_by_group(x, y, s->per)
-		       ?: (s->by_count ? exit_order(y->sums.n, x->sums.n) : 0)
-		       ?: exit_order(y->sums.sum, x->sums.sum)
+		       ?: (s->by_count ? ORDER(y->sums.n, x->sums.n) : 0)
+		       ?: ORDER(y->sums.sum, x->sums.sum)
 		       ?: exit_by_what(a, b, of);
 }
 
@@ -201,8 +194,6 @@ void stat_exits(struct stat_answer *s, const char *key)
 	free(e.v);
 }
 
-/* ---- durations of any kind --------------------------------------------------------------- */
-
 /* A row of any of these tables. */
 struct time_row {
 	size_t input;
@@ -215,8 +206,7 @@ static int time_longer_first(const void *a, const void *b)
 {
 	const struct time_row *x = a, *y = b;
 
-	return x->time->sum != y->time->sum ? (x->time->sum < y->time->sum ? 1 : -1)
-					    : strcmp(x->name ?: "", y->name ?: "");
+	return ORDER(y->time->sum, x->time->sum) ?: strcmp(x->name ?: "", y->name ?: "");
 }
 
 /* name: key and heading of the rows' names. False: it is not there. */
@@ -261,8 +251,6 @@ static bool time_table(struct stat_answer *s, const char *key, const char *title
 	stat_close(&t);
 	return true;
 }
-
-/* ---- the hypervisor and the firmware ------------------------------------------------------ */
 
 static bool hyp_table(struct stat_answer *s, const struct hyptime_row *rows, size_t n, const char *key,
 		      const char *title, const char *column, const char *none)
@@ -330,8 +318,6 @@ void stat_firmware(struct stat_answer *s, const char *key)
 		  "the files have no hyp_exit for smc with a hyp_enter after it");
 }
 
-/* ---- spans ------------------------------------------------------------------------------------ */
-
 void stat_spans(struct stat_answer *s, const char *key)
 {
 	static const char *const kinds[] = {
@@ -360,8 +346,6 @@ void stat_spans(struct stat_answer *s, const char *key)
 			    (unsigned long long)cut.others);
 	free(v);
 }
-
-/* ---- the longest -------------------------------------------------------------------------------- */
 
 void stat_longest(struct stat_answer *s, const char *key)
 {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: counts events and adds up where time went, in one reading. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/handle.h"
 #include "cmd.h"
 #include "stat-priv.h"
 #include "base/array.h"
-
-/* ---- tables ------------------------------------------------------------------------- */
 
 /* Sources of a table. */
 enum {
@@ -47,8 +43,6 @@ static const struct stat_word {
 	{ "spans", NEED_MARKERS, stat_spans },
 	{ "longest", NEED_EXITS | NEED_HYP | NEED_LONGEST, stat_longest },
 };
-
-/* ---- command line -------------------------------------------------------------------- */
 
 struct stat_opts {
 	bool show[ARRAY_SIZE(stat_words)], shown; /* shown: some were named */
@@ -128,8 +122,6 @@ const struct opts_table stat_table = {
 	.n = ARRAY_SIZE(stat_rows),
 };
 
-/* ---- reading --------------------------------------------------------------------------- */
-
 struct stat_run {
 	const struct stat_opts *o;
 	const struct log *log;
@@ -155,8 +147,7 @@ static unsigned int stat_needs(const struct stat_opts *o)
 	return needs;
 }
 
-/* Opens the parts in the order of their dependence, which stat_release closes, and reads the files for them.
- */
+/* Opens the parts, those that others need first, and reads the files for them. stat_release closes them. */
 static int stat_read(struct stat_run *r)
 {
 	struct pass_part parts[PASS_PARTS_MAX];
@@ -169,10 +160,8 @@ static int stat_read(struct stat_run *r)
 	size_t n = 0;
 
 	s->steps = r->steps;
-	if (!ret)
-		ret = counts_open(&s->counts, s->in, r->timeline);
-	if (!ret)
-		ret = tally_open(&s->tally, longest ? r->o->top : 0, r->o->by);
+	ret = ret ?: counts_open(&s->counts, s->in, r->timeline);
+	ret = ret ?: tally_open(&s->tally, longest ? r->o->top : 0, r->o->by);
 	if (!ret && (r->needs & NEED_EXITS))
 		ret = exits_open(&s->exits, s->in, r->timeline, r->steps, stays);
 	if (!ret && (r->needs & NEED_HYP))
@@ -209,8 +198,6 @@ static int stat_read(struct stat_run *r)
 	return s->states ? states_end(s->states) : 0;
 }
 
-/* ---- printing --------------------------------------------------------------------------- */
-
 static void stat_tables(struct stat_run *r, struct answer *answer)
 {
 	const struct stat_opts *o = r->o;
@@ -227,14 +214,11 @@ static void stat_tables(struct stat_run *r, struct answer *answer)
 		stat_slices(s);
 }
 
-/* ---- all of it --------------------------------------------------------------------------- */
-
 static int stat_open_files(struct stat_run *r)
 {
 	int ret = desc_read(r->o->desc, &r->desc, r->log);
 
-	if (!ret)
-		ret = command_open(&r->files, &r->o->files, 0, &r->o->times, r->log);
+	ret = ret ?: command_open(&r->files, &r->o->files, 0, &r->o->times, r->log);
 	if (ret)
 		return ret;
 	r->s.in = handle_inputs(r->files);
@@ -305,8 +289,7 @@ int cmd_stat(int argc, char **argv)
 			struct answer answer;
 			int ret = stat_open_files(&r);
 
-			if (!ret)
-				ret = stat_read(&r);
+			ret = ret ?: stat_read(&r);
 			if (!ret) {
 				answer_begin(&answer, o.form, &out);
 				answer.ticks = inputs_in_ticks(r.s.in);

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync --plot: the range of the offsets over time, as SVG. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/handle.h"
 #include "sync-priv.h"
 #include "base/escape.h"
-#include "base/files.h"
-#include "base/outfile.h"
 #include "base/svg.h"
 
 #define WIDTH  900

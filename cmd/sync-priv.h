@@ -2,10 +2,8 @@
 #ifndef HYPTRACE_CMD_SYNC_PRIV_H
 #define HYPTRACE_CMD_SYNC_PRIV_H
 
-#include <stdio.h>
-
 #include "api/handle.h"
-#include "api/offsets.h"
+#include "sync/align.h"
 #include "cmd.h"
 
 /* Shared by sync.c and sync-plot.c. */

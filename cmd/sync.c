@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each, prints them
  * and writes them into the files. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/answer.h"
 #include "base/array.h"
-#include "sync/write.h"
+#include "base/outfile.h"
+#include "file/dat/copy.h"
 #include "file/dat/options.h"
 #include "sync-priv.h"
 #include "base/escape.h"
@@ -18,8 +21,7 @@ static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
 {
 	int ret = buf_status(b);
 
-	if (!ret)
-		ret = dat_options_add(o, id, b->data, b->len);
+	ret = ret ?: dat_options_add(o, id, b->data, b->len);
 	buf_release(b);
 	return ret;
 }
@@ -57,11 +59,37 @@ static int keep_options(const struct sync_job *job, const struct input *in, stru
 	return ret;
 }
 
+/* As NAME.orig: a hard link, so that the file is there all the time; the first one kept stays. */
+static int keep_original(const struct outfile *o)
+{
+	char *orig = str_printf("%s.orig", o->name);
+	struct stat st;
+	int ret = 0;
+
+	if (!orig)
+		return -ENOMEM;
+	if (linkat(o->dir, o->name, o->dir, orig, 0) < 0)
+		ret = -errno;
+	if (ret == -EEXIST && !fstatat(o->dir, orig, &st, AT_SYMLINK_NOFOLLOW)) {
+		ret = S_ISREG(st.st_mode) ? 0 : -EINVAL;
+		if (ret)
+			log_err(o->log, "'%s.orig' is there, and no file: the original cannot be kept",
+				o->path);
+	}
+	free(orig);
+	return ret;
+}
+
+/* The file with these options in place of those that it has, the writer's own left out. */
 static int write_file(const struct sync_job *job, const struct input *in, const struct dat_options *o,
 		      const char *what)
 {
-	int ret = sync_rewrite(in->reader, in->path, o->v, o->n, job->log);
+	const struct dat_source source = { in->path, in->reader };
+	const struct dat_copy copy = { .v = &source, .n = 1, .options = o->v, .n_options = o->n };
+	struct outfile out;
+	int ret = outfile_open(&out, in->path, false, job->log);
 
+	ret = ret ?: outfile_close(&out, dat_copy(&copy, out.fd, in->path, job->log) ?: keep_original(&out));
 	if (!ret)
 		log_info(job->log, "%s: %s written, the original is %s.orig", in->path, what, in->path);
 	return ret;
@@ -87,8 +115,7 @@ static int write_guest_file(const struct sync_job *job, const struct offsets_gue
 	if (host.seconds)
 		ret = dat_options_add_tsc2nsec(&o, host.mult ? host.mult : 1, host.tsc_shift, 0);
 	filetime_release(&host);
-	if (!ret)
-		ret = write_file(job, g->file, &o, "offsets");
+	ret = ret ?: write_file(job, g->file, &o, "offsets");
 out:
 	dat_options_release(&o);
 	return ret;
@@ -114,8 +141,7 @@ static int write_host_file(const struct sync_job *job)
 			bytes.bad = true;
 		ret = add_encoded(&o, DAT_GUEST, &bytes);
 	}
-	if (!ret)
-		ret = write_file(job, job->found.host, &o, "vCPU threads");
+	ret = ret ?: write_file(job, job->found.host, &o, "vCPU threads");
 	dat_options_release(&o);
 	return ret;
 }
@@ -153,8 +179,6 @@ static uint64_t middle_bound(const struct offsets_guest *g)
 	return bound == UINT64_MAX ? sync_median_bound(&g->result) : bound;
 }
 
-/* ---- table -------------------------------------------------------------------------- */
-
 static void print_guest_table(const struct offsets_guest *g, struct answer *a)
 {
 	const struct sync_result *r = &g->result;
@@ -182,8 +206,6 @@ static void print_guest_table(const struct offsets_guest *g, struct answer *a)
 	answer_text(a, "\n  coverage %.3f %%, %" PRIu64 " of %" PRIu64 " events outside\n",
 		    sync_coverage(r) * 100, r->outside, r->events);
 }
-
-/* ---- the answer ------------------------------------------------------------------------ */
 
 /* Unknown: unbounded. */
 static struct answer_cell bound_cell(uint64_t v)
@@ -346,8 +368,6 @@ const struct opts_table sync_table = {
 	.n = ARRAY_SIZE(sync_rows),
 };
 
-/* ---- the command ----------------------------------------------------------------------- */
-
 /* False, with a message: events lie where they cannot, or there are none to check. */
 static bool sync_passes(const struct sync_job *job)
 {
@@ -374,9 +394,9 @@ static int sync_status(const struct sync_job *job)
 	for (size_t i = 0; i < job->found.n_guests; i++)
 		if (job->found.guests[i].result.n_points)
 			return 0;
-	log_err(job->log, "no offset found: too few guest events between kvm_entry and kvm_exit of %s",
-		job->found.host->path);
-	return -ENODATA;
+	return log_fail(job->log, -ENODATA,
+			"no offset found: too few guest events between kvm_entry and kvm_exit of %s",
+			job->found.host->path);
 }
 
 static int sync_run(struct sync_job *job, const struct sync_line *o)
@@ -389,13 +409,12 @@ static int sync_run(struct sync_job *job, const struct sync_line *o)
 			   job->log);
 	if (ret)
 		return ret;
-	if (handle_inputs(job->files)->n < 2) {
-		log_err(job->log,
+	if (handle_inputs(job->files)->n < 2)
+		return log_fail(
+			job->log, -EINVAL,
 			"%s: no guest's file is named with it or lies next to it; run: hyptrace sync %s "
 			"GUEST.dat",
 			o->files.v[0], o->files.v[0]);
-		return -EINVAL;
-	}
 	ret = handle_sync(job->files, &progress, &job->found);
 	progress_end(job->log->ctx);
 	if (!ret && (!o->quiet || o->form != ANSWER_TEXT) && sync_answer(job, o->form))

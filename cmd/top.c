@@ -2,7 +2,6 @@
 /* hyptrace top: stat's tables of the last second of a running recording, again and again. */
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -150,7 +149,7 @@ static bool top_on_terminal(void)
 	return stdscr && !isendwin();
 }
 
-/* To the descriptor: stdout is a stream in front of it, which has none and shows what steers (terminal.h). */
+/* To the descriptor: stdout is a stream in front of it, which has none and shows what steers (terminal.c). */
 static void top_screen_open(void)
 {
 	int fd = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? dup(STDOUT_FILENO) : -1;
@@ -292,9 +291,7 @@ static int top_run(const struct top_opts *o, const struct log *log)
 		goto out;
 	}
 	snprintf(t.path, sizeof(t.path), "/proc/self/fd/%d", t.fd);
-	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log);
-	if (!ret)
-		ret = o->once ? top_once(&t) : top_screens(&t);
+	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log) ?: o->once ? top_once(&t) : top_screens(&t);
 	close(t.fd);
 out:
 	live_close(t.live);

@@ -5,16 +5,13 @@
  * in other tools' captures the hypervisor's own one: fields are found by name.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/decode/esr.h"
-#include "base/decode/hcall.h"
-#include "base/decode/hyp-printk.h"
+#include "base/decode/id-table.h"
 #include "hyp-reason.h"
 #include "plugin.h"
 #include "base/decode/smccc.h"
-#include "base/decode/symbols.h"
 #include "base/array.h"
 #include "base/files.h"
 #include "base/strings.h"
@@ -120,9 +117,7 @@ static void read_options(void)
 static int decode_switch(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
 			 void *context)
 {
-	if (!event->format.nr_fields)
-		return 0;
-	return decode(s, record, event, context);
+	return !event->format.nr_fields ? 0 : decode(s, record, event, context);
 }
 
 /* ---- what the host asks for ----------------------------------------------------------- */

@@ -396,9 +396,7 @@ static int decode_shared(struct trace_seq *s, struct tep_record *record, struct 
 		    !decode(s, record, event, (void *)&shared[i].d))
 			return 0;
 	/* the stock plugin knows x86's; of another format it would print half a line */
-	if (view_has(&v, "exit_reason") || view_has(&v, "vcpu_id"))
-		return relay_pass(r, s, record, event);
-	return -1;
+	return view_has(&v, "exit_reason") || view_has(&v, "vcpu_id") ? relay_pass(r, s, record, event) : -1;
 }
 
 enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const struct event_text **rows,

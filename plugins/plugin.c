@@ -52,8 +52,6 @@ bool view_text(struct view *v, const char *field, const char **text, size_t *len
 	return true;
 }
 
-/* ---- hypertrace ---------------------------------------------------------------- */
-
 bool hypertrace_record(struct view *v, struct hypertrace_event *e)
 {
 	const uint8_t *data;
@@ -74,8 +72,6 @@ bool hypertrace_record(struct view *v, struct hypertrace_event *e)
 			e->arg[e->n_args++] = tep_read_number(v->event->tep, data, 8);
 	return e->n_args || v->bad;
 }
-
-/* ---- names ------------------------------------------------------------------------- */
 
 void view_put_task(struct trace_seq *s, struct view *v, const char *field)
 {
@@ -102,8 +98,6 @@ void view_put_function(struct trace_seq *s, struct view *v, const char *pc)
 	if (tep_plugin_kvm_put_func)
 		tep_plugin_kvm_put_func(func);
 }
-
-/* ---- events -------------------------------------------------------------------- */
 
 static void put_row(struct trace_seq *s, struct view *v, const struct event_text *row)
 {
@@ -197,8 +191,6 @@ void decoders_change(handler_change *change, struct tep_handle *tep, const char 
 	for (size_t i = 0; i < n; i++)
 		change(tep, -1, sys, v[i].event, decode, (void *)&v[i]);
 }
-
-/* ---- options ---------------------------------------------------------------------- */
 
 void plugin_warn(const char *plugin, const char *fmt, ...)
 {

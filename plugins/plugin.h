@@ -41,9 +41,7 @@ static inline int64_t view_s64(struct view *v, const char *field)
 {
 	return (int64_t)view_u64(v, field);
 }
-/*
- * The bytes of a string, array or __data_loc field. False: the format has none.
- */
+/* The bytes of a string, array or __data_loc field. False: the format has none. */
 bool view_bytes(struct view *v, const char *field, const uint8_t **data, size_t *len);
 /* The same up to the first NUL, without trailing line ends. */
 bool view_text(struct view *v, const char *field, const char **text, size_t *len);
@@ -55,8 +53,7 @@ bool view_text(struct view *v, const char *field, const char **text, size_t *len
  */
 bool hypertrace_record(struct view *v, struct hypertrace_event *e);
 
-/* " (comm)" of the task whose pid a field is; " (function+0x10)" of a guest's pc. Nothing if unknown.
- */
+/* " (comm)" of the task of a field's pid; " (function+0x10)" of a guest's pc. Nothing if unknown. */
 void view_put_task(struct trace_seq *s, struct view *v, const char *field);
 void view_put_function(struct trace_seq *s, struct view *v, const char *pc);
 

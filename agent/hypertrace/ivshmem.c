@@ -25,8 +25,6 @@ static struct {
 	uint8_t *page;
 } mem;
 
-/* ---- the device ----------------------------------------------------------------------------- */
-
 static uint64_t device_number(const char *dir, const char *file)
 {
 	char path[PATH_SIZE], text[64] = "";
@@ -92,8 +90,6 @@ static int device_map(const char *dir, const char *file, uint64_t *size, void **
 	return ret;
 }
 
-/* ---- the way --------------------------------------------------------------------------------- */
-
 static void ivshmem_close(void)
 {
 	if (mem.page)
@@ -116,11 +112,9 @@ static int ivshmem_open(const char *at)
 	int ret = at ? snprintf(dir, sizeof(dir), "%s", at) >= (int)sizeof(dir) ? -ENAMETOOLONG : 0
 		     : device_find(dir);
 
-	if (!ret)
-		ret = device_map(dir, "resource2", &mem.size, &area);
+	ret = ret ?: device_map(dir, "resource2", &mem.size, &area);
 	mem.area.at = area;
-	if (!ret)
-		ret = device_map(dir, "resource0", &page, &registers);
+	ret = ret ?: device_map(dir, "resource0", &page, &registers);
 	mem.page = registers;
 	/* its first line: BAR 0 as the host's kvm_mmio shows it; 0: not known */
 	bar = ret ? 0 : device_number(dir, "resource");

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "api/handle-priv.h"
-#include "read/filter.h"
-#include "read/names.h"
-#include "read/ticks.h"
+#include "read/tepfile.h"
+#include "read/filetime.h"
 #include "sync/align.h"
 #include "base/field.h"
 
@@ -94,8 +93,7 @@ int hyptrace_open(struct hyptrace **out, const char *const *paths, size_t n,
 		ret = strlist_add(&h->paths, paths[i]);
 	time_flags |= o.flags & HYPTRACE_RAW_TIMES ? FILETIME_RAW : 0;
 	time_flags |= o.flags & HYPTRACE_NO_DATE ? FILETIME_NO_DATE : 0;
-	if (!ret)
-		ret = inputs_open(&h->in, h->paths.v, n, time_flags, &h->log);
+	ret = ret ?: inputs_open(&h->in, h->paths.v, n, time_flags, &h->log);
 	if (ret) {
 		hyptrace_close(h);
 		return ret;
@@ -211,8 +209,7 @@ int hyptrace_filter(struct hyptrace *h, const char *filter, char *error, size_t 
 	if (filter) {
 		ret = filter_syntax(filter, why, sizeof(why)) ?: handle_load(h);
 		filters = ret ? NULL : calloc(h->in.n, sizeof(*filters));
-		if (!ret)
-			ret = filters ? handle_filters_open(h, filter, filters, why, sizeof(why)) : -ENOMEM;
+		ret = ret ?: filters ? handle_filters_open(h, filter, filters, why, sizeof(why)) : -ENOMEM;
 	}
 	if (ret) {
 		handle_filters_close(filters, h->in.n);

@@ -34,6 +34,14 @@ int handle_load(struct hyptrace *h);
  */
 int handle_iterate(struct hyptrace *h, merge_want *want, void *ctx, struct timeline **out);
 
+struct sync_progress;
+struct offsets;
+/*
+ * hyptrace_sync, with progress (NULL: none); fills *o (sync/align.h), whose files are the handle's, for
+ * offsets_release, also when it fails.
+ */
+int handle_sync(struct hyptrace *h, struct sync_progress *progress, struct offsets *o);
+
 /* ---- size-tagged structs ------------------------------------------------------------- */
 
 /* Fills ours (of that size) from the caller's, which may be NULL: nothing. -EINVAL, -E2BIG. */

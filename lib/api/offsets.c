@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Offsets of guests' clocks in hyptrace.h: computed from the events, or as the files have them. */
-#include "api/offsets.h"
+#include "api/handle-priv.h"
 
 #include <errno.h>
 
-#include "api/handle-priv.h"
-#include "file/dat/options.h"
+#include "sync/align.h"
 
 /* Checks the causality of the offsets in the file. */
 static int check_shift(struct offsets_guest *g, const struct log *log)

@@ -7,7 +7,7 @@
 
 #include "api/handle-priv.h"
 #include "record/session/session.h"
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 
 struct hyptrace_plan {
 	struct strlist words; /* plan.command points into them */
@@ -37,9 +37,7 @@ static int plan_fill(struct hyptrace_plan *p, int argc, const char *const *argv,
 		return -ENOMEM;
 	memcpy(p->argv, p->words.v, (size_t)argc * sizeof(*p->argv));
 	ret = grammar_parse_line(&p->plan, argc, p->argv, err);
-	if (ret != OPTS_STOP)
-		return ret;
-	return opts_error(err, "-h is for the command line");
+	return ret != OPTS_STOP ? ret : opts_error(err, "-h is for the command line");
 }
 
 int hyptrace_plan_parse(struct hyptrace_plan **out, int argc, const char *const *argv, char *error,
@@ -65,8 +63,6 @@ int hyptrace_plan_parse(struct hyptrace_plan **out, int argc, const char *const 
 	*out = p;
 	return 0;
 }
-
-/* ---- sessions ------------------------------------------------------------------------ */
 
 static int summary_out(const struct session_summary *s, struct hyptrace_summary *to)
 {

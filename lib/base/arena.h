@@ -5,10 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * Memory for many small things that are all given up at once.
- * Zero-initialised = empty.
- */
+/* Memory for many small things that are all given up at once. Zero-initialised = empty. */
 struct arena {
 	struct arena_chunk *chunks; /* the newest first */
 	size_t used;		    /* bytes handed out */

@@ -12,6 +12,8 @@
 /* Arrays that grow by one, and sorted ones that are searched. */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+/* For qsort: the order of two numbers of one type. */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 /*
  * Room for one more behind n entries of `size` bytes, in an array that grows by
@@ -24,19 +26,30 @@ static inline void *array_grow(void *v, size_t n, size_t size)
 }
 
 /*
- * Appends a copy of the entry. array: address of the pointer to the *n entries of `size`
- * bytes, which array_grow makes room in. 0, or -ENOMEM: all is as it was.
+ * The entry behind n entries of `size` bytes, zeroed, for who counts it. array: address of the pointer to
+ * them, in which array_grow makes room. NULL: out of memory, all is as it was.
  */
-static inline int array_push(void *array, size_t *n, const void *entry, size_t size)
+static inline void *array_next(void *array, size_t n, size_t size)
 {
 	void *v;
 
 	memcpy(&v, array, sizeof(v));
-	v = array_grow(v, *n, size);
+	v = array_grow(v, n, size);
 	if (!v)
-		return -ENOMEM;
+		return NULL;
 	memcpy(array, &v, sizeof(v));
-	memcpy((char *)v + (*n)++ * size, entry, size);
+	return memset((char *)v + n * size, 0, size);
+}
+
+/* Appends a copy of the entry, and counts it in *n. 0, or -ENOMEM: all is as it was. */
+static inline int array_push(void *array, size_t *n, const void *entry, size_t size)
+{
+	void *next = array_next(array, *n, size);
+
+	if (!next)
+		return -ENOMEM;
+	memcpy(next, entry, size);
+	++*n;
 	return 0;
 }
 
@@ -113,12 +126,21 @@ static inline size_t array_lower_bound(const void *v, size_t n, size_t size,
 	return low;
 }
 
-/* For qsort: uint64_t, ascending. */
+/* For array_lower_bound, of entries that are a uint64_t or begin with one, as the key is. */
+static inline bool u64_below(const void *entry, const void *key)
+{
+	return *(const uint64_t *)entry < *(const uint64_t *)key;
+}
+
+static inline bool u64_not_above(const void *entry, const void *key)
+{
+	return *(const uint64_t *)entry <= *(const uint64_t *)key;
+}
+
+/* For qsort, of such entries, ascending. */
 static inline int compare_u64(const void *a, const void *b)
 {
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
+	return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 #endif

@@ -3,10 +3,19 @@
 #define HYPTRACE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
-/* Now, ns of CLOCK_BOOTTIME, which the trace clock "boot" is. */
-uint64_t boot_ns(void);
-/* ... of CLOCK_MONOTONIC, for waiting. */
-uint64_t mono_ns(void);
+/* ns of that clock, now. */
+static inline uint64_t clock_now(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* The trace clock "boot"; and one for waiting. */
+#define boot_ns() clock_now(CLOCK_BOOTTIME)
+#define mono_ns() clock_now(CLOCK_MONOTONIC)
 
 #endif

@@ -53,8 +53,7 @@ int command_fork(struct command *c, char **argv, const char *user)
 		if (read_all(go[0], &byte, 1) != 1)
 			_exit(127); /* never let go */
 		ret = pw ? become_user(pw) : 0;
-		if (!ret)
-			ret = execvp(argv[0], argv) < 0 ? -errno : 0;
+		ret = ret ?: execvp(argv[0], argv) < 0 ? -errno : 0;
 		write_all(tell[1], &ret, sizeof(ret));
 		_exit(127);
 	}

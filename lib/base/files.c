@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +115,27 @@ int read_lines_at(int dirfd, const char *path, size_t max, struct strlist *out)
 	return ret;
 }
 
+int read_line_at(int dirfd, char *line, size_t size, const char *path, ...)
+{
+	char name[PATH_MAX];
+	ssize_t n;
+	va_list ap;
+	int fd;
+
+	*line = 0;
+	va_start(ap, path);
+	vsnprintf(name, sizeof(name), path, ap);
+	va_end(ap);
+	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read_all(fd, line, size - 1);
+	close(fd);
+	line[n > 0 ? n : 0] = 0;
+	line[strcspn(line, "\n")] = 0;
+	return n < 0 ? (int)n : 0;
+}
+
 DIR *open_dir_at(int dirfd, const char *path)
 {
 	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
@@ -185,9 +208,7 @@ const char *file_distrust(const struct stat *st)
 		return "it belongs to another user";
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
 		return "others may write to it";
-	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
-		return "it has more than one name (hard links)";
-	return NULL;
+	return S_ISREG(st->st_mode) && st->st_nlink > 1 ? "it has more than one name (hard links)" : NULL;
 }
 
 int write_file_at(int dirfd, const char *path, const void *data, size_t len)

@@ -26,6 +26,12 @@ int read_file(const char *path, size_t max, struct buf *out);
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
 /* The lines of such a file. */
 int read_lines_at(int dirfd, const char *path, size_t max, struct strlist *out);
+/*
+ * The first line of the file of a printed path, without its newline; what does not fit is left out.
+ * "": it has none, or with -errno.
+ */
+int read_line_at(int dirfd, char *line, size_t size, const char *path, ...)
+	__attribute__((format(printf, 4, 5)));
 /* Adds the names in a directory, sorted, but for those that begin with a dot. */
 int read_dir_at(int dirfd, const char *path, struct strlist *out);
 /* To be read with readdir; NULL and errno. */

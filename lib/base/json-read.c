@@ -5,7 +5,6 @@
 #include "base/strings.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void json_expect(struct cursor *c, char ch)

@@ -4,18 +4,50 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/escape.h"
+#include "base/strings.h"
 
-void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
+static void log_format(const struct log *log, enum log_level level, const char *fmt, va_list ap, int error)
 {
 	char msg[4096], line[2 * sizeof(msg)];
-	va_list ap;
+	size_t len;
 
 	if (!log || !log->fn)
 		return;
-	va_start(ap, fmt);
 	vsnprintf(msg, sizeof(msg), fmt, ap);
-	va_end(ap);
+	len = strlen(msg);
+	if (error)
+		snprintf(msg + len, sizeof(msg) - len, ": %s", errno_text(error));
 	log->fn(log->ctx, level, escape_line(line, sizeof(line), msg));
+}
+
+void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_format(log, level, fmt, ap, 0);
+	va_end(ap);
+}
+
+int log_fail(const struct log *log, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_format(log, LOG_ERROR, fmt, ap, 0);
+	va_end(ap);
+	return error;
+}
+
+int log_fail_errno(const struct log *log, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_format(log, LOG_ERROR, fmt, ap, error);
+	va_end(ap);
+	return error;
 }

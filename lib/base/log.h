@@ -20,6 +20,12 @@ struct log {
 void log_msg(const struct log *log, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The message as an error. Returns error. */
+int log_fail(const struct log *log, int error, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same, with ": " and errno_text(error) after it. */
+int log_fail_errno(const struct log *log, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 #define log_err(log, ...)   log_msg(log, LOG_ERROR, __VA_ARGS__)
 #define log_warn(log, ...)  log_msg(log, LOG_WARN, __VA_ARGS__)
 #define log_info(log, ...)  log_msg(log, LOG_INFO, __VA_ARGS__)

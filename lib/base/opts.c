@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Reads command lines by a table of options, and makes the usage text from it. */
 #include "base/opts.h"
-#include "base/strings.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -25,10 +25,7 @@ struct opt;
  */
 typedef int opt_set(void *ctx, const struct opt *o, const char *arg, struct opts_error *err);
 
-/*
- * One option, served or not. One with neither letter nor name is a heading of
- * the usage text.
- */
+/* One option, served or not. One with neither letter nor name is a heading of the usage text. */
 struct opt {
 	char key;	  /* the short letter, 0: none */
 	const char *name; /* long name, without "--" */

@@ -249,8 +249,7 @@ int outfile_close(struct outfile *o, int ret)
 {
 	bool own = o->part && outfile_is_own(o);
 
-	if (!ret)
-		ret = o->part ? part_put_in_place(o) : outfile_close_fd(o);
+	ret = ret ?: o->part ? part_put_in_place(o) : outfile_close_fd(o);
 	if (ret && own)
 		unlinkat(o->dir, o->part, 0);
 	if (ret && ret != -EINVAL && ret != -ENOTSUP)
@@ -360,8 +359,7 @@ static int outdir_put_in_place(struct outfile *o)
 
 int outdir_close(struct outfile *o, int ret)
 {
-	if (!ret)
-		ret = outdir_put_in_place(o);
+	ret = ret ?: outdir_put_in_place(o);
 	if (ret && outfile_is_own(o) && !outdir_empty(o->fd, OUTDIR_DEEP))
 		unlinkat(o->dir, o->part, AT_REMOVEDIR);
 	if (ret)

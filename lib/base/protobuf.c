@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Protobuf messages: texts, lengths of more than a byte, and reading. */
-#include "base/cursor.h"
 #include "base/protobuf.h"
 
 #include <errno.h>
@@ -43,8 +42,6 @@ void pb_close_long(struct buf *b, size_t begin)
 	memcpy(b->data + begin - 1, length, n);
 	b->len += n - 1;
 }
-
-/* ---- reading ----------------------------------------------------------------------------- */
 
 uint64_t wire_varint(struct cursor *c)
 {

@@ -69,8 +69,7 @@ static inline void pb_close(struct buf *b, size_t begin)
 		pb_close_long(b, begin);
 }
 
-/* ---- reading: field by field, in place. Groups, which Perfetto has none of, are bad. --------------------
- */
+/* ---- reading: field by field, in place. Groups, which Perfetto has none of, are bad. ----- */
 
 struct wire_field {
 	uint32_t number;

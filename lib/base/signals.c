@@ -6,32 +6,26 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-static int signals_fd(const sigset_t *set)
+static int signals_fd(const int *signals, size_t n)
 {
+	sigset_t set;
 	int fd;
 
-	if (sigprocmask(SIG_BLOCK, set, NULL) < 0)
+	sigemptyset(&set);
+	for (size_t i = 0; i < n; i++)
+		sigaddset(&set, signals[i]);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
-	fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
 }
 
 int stop_signals(void)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	return signals_fd(&set);
+	return signals_fd((const int[]){ SIGINT, SIGTERM, SIGHUP }, 3);
 }
 
 int dump_signal(void)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	return signals_fd(&set);
+	return signals_fd((const int[]){ SIGUSR1 }, 1);
 }

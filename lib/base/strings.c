@@ -14,15 +14,11 @@
 
 int strlist_take(struct strlist *l, char *s)
 {
-	char **v = s ? array_grow(l->v, l->n, sizeof(*v)) : NULL;
+	int ret = s ? array_push(&l->v, &l->n, &s, sizeof(s)) : -ENOMEM;
 
-	if (!v) {
+	if (ret)
 		free(s);
-		return -ENOMEM;
-	}
-	l->v = v;
-	v[l->n++] = s;
-	return 0;
+	return ret;
 }
 
 int strlist_add(struct strlist *l, const char *s)

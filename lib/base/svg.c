@@ -12,8 +12,6 @@
 #define TICKS_MAX 100
 #define LETTER	  6.5 /* px of a letter, about */
 
-/* ---- text ---------------------------------------------------------------------------------- */
-
 void svg_text(struct buf *out, const char *text, size_t n)
 {
 	const uint8_t *p = (const uint8_t *)text;
@@ -48,8 +46,6 @@ void svg_short(struct buf *out, const char *text, size_t letters)
 	svg_text(out, text, n > letters ? keep : i);
 	buf_addstr(out, n > letters ? "\u2026" : "");
 }
-
-/* ---- documents ------------------------------------------------------------------------------ */
 
 void svg_begin(struct buf *out, double width, double height, const char *attributes, const char *style)
 {
@@ -97,8 +93,6 @@ void svg_title(struct buf *out, double left, double top, size_t letters, const c
 	svg_title_line(out, left, top + 24, letters * 3 / 4, "title", title);
 	svg_title_line(out, left, top + 43, letters, "quiet", about);
 }
-
-/* ---- plots ------------------------------------------------------------------------------------ */
 
 double svg_x(const struct svg_plot *p, double value)
 {

@@ -12,8 +12,6 @@
 
 #define NS_PER_SEC 1e9
 
-/* ---- options -------------------------------------------------------------------- */
-
 /* DATE is in us, OFFSET in ns; both are texts for strtoll. */
 static void filetime_add_number(struct filetime *t, const struct dat_text *text, int64_t unit)
 {
@@ -139,8 +137,6 @@ bool filetime_in_ticks(const struct filetime *t)
 	return clock_in_ticks(t->clock) && !t->mult && !(t->ns_per_tick > 0);
 }
 
-/* ---- applying --------------------------------------------------------------------- */
-
 static uint64_t filetime_to_ns(const struct filetime *t, uint64_t ts)
 {
 	if (t->ns_per_tick > 0) {
@@ -153,11 +149,6 @@ static uint64_t filetime_to_ns(const struct filetime *t, uint64_t ts)
 	return t->tsc_shift < 128 ? (uint64_t)((unsigned __int128)ts * t->mult >> t->tsc_shift) : 0;
 }
 
-static bool point_before(const void *entry, const void *key)
-{
-	return ((const struct offset_point *)entry)->time < *(const uint64_t *)key;
-}
-
 /* In ticks of the file's clock. */
 static uint64_t filetime_bound_raw(const struct filetime *t, uint64_t ts)
 {
@@ -167,7 +158,7 @@ static uint64_t filetime_bound_raw(const struct filetime *t, uint64_t ts)
 
 	if (!bounds || !points || !points->n || ts < points->v[0].time)
 		return UINT64_MAX;
-	i = array_lower_bound(points->v, points->n, sizeof(*points->v), point_before, &ts);
+	i = array_lower_bound(points->v, points->n, sizeof(*points->v), u64_below, &ts);
 	if (i == points->n)
 		return UINT64_MAX;
 	if (t->shift.n_bounds == 1) /* the point behind it is a copy (offset_shift_fill) */

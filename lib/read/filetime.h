@@ -5,6 +5,9 @@
 #include "file/dat/offset.h"
 #include "file/dat/reader.h"
 
+struct input;
+struct inputs;
+
 /*
  * Conversion of a trace.dat's time stamps by its options, in the order
  * of stock (libtracecmd, timestamp_calc): TIME_SHIFT by CPU, TSC2NSEC's
@@ -56,5 +59,23 @@ static inline uint64_t filetime_apply(const struct filetime *t, unsigned int cpu
 uint64_t filetime_bound(const struct filetime *t, uint64_t ts);
 /* The widest of those that are known, in the file's clock; 0: there are none. */
 uint64_t filetime_widest_bound(const struct filetime *t);
+
+/* Rates of clocks that count ticks, x86-tsc say, estimated from events that carry ns. */
+struct tick_rate {
+	double hz;
+	double error;	   /* relative */
+	const char *event; /* that it is by */
+};
+
+/*
+ * By the ns that pass between hrtimer_expire_entry events, or by the runtime of sched_stat_runtime. The input
+ * is loaded. -ENODATA: it has too few of these events, or they contradict each other; -ENOMEM.
+ */
+int tick_rate_estimate(const struct input *in, struct tick_rate *out);
+/*
+ * Gives each loaded input whose times are ticks a rate: its own estimate, or that of its host or guest, which
+ * count alike. The log gets a line for each estimate, and for each file that stays in ticks. -ENOMEM.
+ */
+int inputs_convert_ticks(struct inputs *all, const struct log *log);
 
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Compiles filters, and asks them about records without libtraceevent but for names of tasks and functions.
- */
+/* Compiles filters and applies them to records; libtraceevent only names tasks and functions. */
 #include "read/filter.h"
 
 #include <errno.h>
@@ -54,8 +53,6 @@ struct filter_span {
 	const char *s;
 	size_t len;
 };
-
-/* ---- numbers -------------------------------------------------------------------------- */
 
 static const char *filter_comm(const struct filter *f, const struct filter_test *t,
 			       const struct filter_record *r)
@@ -125,8 +122,6 @@ static bool filter_number(const struct filter *f, const struct filter_test *t, c
 	}
 }
 
-/* ---- texts -------------------------------------------------------------------------------- */
-
 /*
  * A string ends at its NUL. Of one whose last byte is none, libtraceevent takes as many bytes as the
  * field has: all of an array, four of what lies elsewhere.
@@ -184,8 +179,6 @@ static bool filter_texts(const struct filter *f, const struct filter_test *t, co
 	return re_search(t->pattern, span.s, (regoff_t)span.len, 0, (regoff_t)span.len, NULL) >= 0;
 }
 
-/* ---- records ------------------------------------------------------------------------------- */
-
 bool filter_match(const struct filter *f, const struct filter_record *r)
 {
 	uint32_t at = r->id < f->n_entries ? f->entry[r->id] : FILTER_REJECT;
@@ -198,8 +191,6 @@ bool filter_match(const struct filter *f, const struct filter_record *r)
 	}
 	return at == FILTER_ACCEPT;
 }
-
-/* ---- compiling --------------------------------------------------------------------------- */
 
 /* An id has two bytes in a record. */
 #define IDS 65536
@@ -220,8 +211,6 @@ static uint32_t filter_add_test(struct filter_compiler *c, const struct filter_t
 	c->status = -ENOMEM;
 	return FILTER_REJECT;
 }
-
-/* ---- fields ------------------------------------------------------------------------- */
 
 static void filter_test_number(struct filter_compiler *c, const struct tep_format_field *field,
 			       struct filter_test *t)
@@ -252,8 +241,6 @@ static void filter_test_text(struct filter_compiler *c, const struct tep_format_
 		tep_find_function(c->f->parsed->tep, 0);
 	}
 }
-
-/* ---- comparisons ---------------------------------------------------------------------- */
 
 /* The constant of a comparison or an operation with a field. */
 static bool filter_constant(const struct tep_filter_arg *left, const struct tep_filter_arg *right,
@@ -311,8 +298,6 @@ static uint32_t filter_compile_str(struct filter_compiler *c, const struct tep_f
 	return filter_add_test(c, &t);
 }
 
-/* ---- expressions ---------------------------------------------------------------------- */
-
 /* Compiles from the last test to the first, since each needs its targets. Returns the first. */
 static uint32_t filter_compile_arg(struct filter_compiler *c, const struct tep_filter_arg *arg, uint32_t yes,
 				   uint32_t no)
@@ -364,8 +349,6 @@ static int filter_compile(struct filter *f)
 	}
 	return f->entry ? c.status : -ENOMEM;
 }
-
-/* ---- opening ------------------------------------------------------------------------------- */
 
 static int filter_parse(struct filter *f, const char *text, char *why, size_t size)
 {

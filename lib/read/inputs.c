@@ -8,14 +8,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "file/dat/options.h"
-#include "read/plugins.h"
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
-#include "base/strings.h"
 
 /*
  * libtraceevent keeps its plugins' options and some state of its parser once for the whole process, so one
@@ -31,8 +27,7 @@ static struct inputs *loaded;
 
 static int read_failed(const struct input *in, int ret, const struct log *log)
 {
-	log_err(log, "cannot read '%s': %s", in->path, errno_text(ret));
-	return ret;
+	return log_fail_errno(log, ret, "cannot read '%s'", in->path);
 }
 
 /* The GUEST options; one that makes no sense names no guest. */
@@ -53,11 +48,10 @@ static int read_guests(struct input *in, const struct log *log)
 
 		if (info->options[i].id != DAT_GUEST)
 			continue;
-		v = array_grow(in->guests, in->n_guests, sizeof(*v));
+		v = array_next(&in->guests, in->n_guests, sizeof(*v));
 		if (!v)
 			return -ENOMEM;
-		in->guests = v;
-		ret = offset_guest_decode(data->data, data->len, &v[in->n_guests]);
+		ret = offset_guest_decode(data->data, data->len, v);
 		if (ret == -ENOMEM)
 			return ret;
 		if (ret)
@@ -73,9 +67,7 @@ static int by_pid(const void *a, const void *b)
 {
 	const struct vcpu_thread *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->guest < y->guest ? -1 : x->guest > y->guest; /* the first in the file comes first */
+	return ORDER(x->pid, y->pid) ?: ORDER(x->guest, y->guest); /* the first in the file comes first */
 }
 
 static int sort_vcpus(struct input *in)
@@ -105,10 +97,8 @@ static int input_open(struct input *in, const char *path, int fd, unsigned int f
 	int ret = fd;
 
 	*in = (struct input){ .path = path, .fd = fd };
-	if (fd < 0) {
-		log_err(log, "cannot open '%s': %s", path, errno_text(ret));
-		return ret;
-	}
+	if (fd < 0)
+		return log_fail_errno(log, ret, "cannot open '%s'", path);
 	ret = reader_open(&in->reader, in->fd, log);
 	if (ret)
 		return read_failed(in, ret, log);
@@ -117,8 +107,7 @@ static int input_open(struct input *in, const char *path, int fd, unsigned int f
 		return read_failed(in, ret, log);
 	in->tep = tep_alloc();
 	ret = in->tep ? read_guests(in, log) : -ENOMEM;
-	if (!ret)
-		ret = sort_vcpus(in);
+	ret = ret ?: sort_vcpus(in);
 	return ret ? read_failed(in, ret, log) : 0;
 }
 

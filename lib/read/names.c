@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names of tasks by pid, as libtraceevent knows them. */
-#include "read/names.h"
+#include "read/tepfile.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,8 +11,6 @@
 #include "base/answer.h"
 #include "base/strings.h"
 
-/* ---- text ------------------------------------------------------------------------------ */
-
 static int part_parse_end(const char *text, struct part_end *e)
 {
 	*e = (struct part_end){ .anchor = !*text	 ? PART_OPEN
@@ -40,8 +38,6 @@ int part_parse(const char *text, struct time_part *w)
 	return part_parse_end(from, &w->from) || part_parse_end(comma + 1, &w->to) ? -EINVAL : 0;
 }
 
-/* ---- files ------------------------------------------------------------------------------- */
-
 /* Returns the byte of a CPU's last page, if that can be known without unpacking; else 0. */
 static uint64_t part_last_page(const struct reader_info *info, const struct reader_buffer *b,
 			       const struct reader_cpu *cpu)
@@ -49,8 +45,7 @@ static uint64_t part_last_page(const struct reader_info *info, const struct read
 	return !strcmp(info->compression, "none") && cpu->size >= b->page_size ? cpu->size - b->page_size : 0;
 }
 
-/* Widens *first and *last by the records of a CPU's pages from byte `at` on; one: by the first record only.
- */
+/* Widens *first and *last by the records of a CPU's pages from byte `at` on; one: only by the first. */
 static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t at, bool one,
 			   uint64_t *first, uint64_t *last)
 {
@@ -145,11 +140,10 @@ int part_resolve(const struct time_part *w, const struct input *in, size_t n, co
 		return ret;
 	for (size_t i = 0; i < n; i++)
 		ticks |= filetime_in_ticks(&in[i].time);
-	if (ticks && (w->from.has_unit || w->to.has_unit)) {
-		log_err(log, "times of these files are ticks, not seconds: give ticks, or their rate with "
-			     "--ts2secs HZ");
-		return -EINVAL;
-	}
+	if (ticks && (w->from.has_unit || w->to.has_unit))
+		return log_fail(log, -EINVAL,
+				"times of these files are ticks, not seconds: give ticks, or their rate with "
+				"--ts2secs HZ");
 	*from = part_time(&w->from, ticks, first, last, 0);
 	*to = part_time(&w->to, ticks, first, last, UINT64_MAX);
 	if (!ret && *from<*to && * from <= last && * to> first)

@@ -91,8 +91,7 @@ static void give_one(struct pipeline *p, struct slot *s)
 	int ret = s->ret;
 
 	pthread_mutex_unlock(&p->lock);
-	if (!ret)
-		ret = p->job->after(p->ctx, &s->run);
+	ret = ret ?: p->job->after(p->ctx, &s->run);
 	pthread_mutex_lock(&p->lock);
 	s->done = false;
 	p->given++;
@@ -163,8 +162,6 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 	free(p);
 	return ret;
 }
-
-/* ---- in no order: each thread takes from a CPU that no other one takes from ------------------------ */
 
 struct streams {
 	struct timeline *t;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <traceevent/trace-seq.h>
 
-#include "read/names.h"
+#include "read/tepfile.h"
 #include "read/pipeline.h"
 #include "read/text.h"
 #include "base/field.h"
@@ -85,8 +85,6 @@ void print_close(struct print *p)
 	free(p);
 }
 
-/* ---- in order -------------------------------------------------------------------- */
-
 /* Printing it makes its tasks known to those behind it. */
 static void learn_tasks(struct print_input *one, const struct text_program *text,
 			const struct merge_record *m)
@@ -161,8 +159,6 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	learn_tasks(one, w->text, m);
 	return 0;
 }
-
-/* ---- in any thread ------------------------------------------------------------------ */
 
 void print_fields(const struct print *p, const struct print_record *r, const struct buf *ready, size_t worker,
 		  struct buf *out)

@@ -8,6 +8,7 @@
 
 #include "file/dat/print-format.h"
 #include "base/cursor.h"
+#include "base/array.h"
 
 /* libtraceevent wants its texts to end with a NUL, and some of them to be its own. */
 static int tepfile_text(struct tep_handle *tep, const struct dat_text *text,
@@ -27,8 +28,6 @@ static int tepfile_text(struct tep_handle *tep, const struct dat_text *text,
 	return 0;
 }
 
-/* ---- formats ---------------------------------------------------------------------- */
-
 #define SAID_MAX 8 /* messages about one file's formats */
 
 struct tepfile_format {
@@ -42,9 +41,7 @@ static int tepfile_format_cmp(const void *a, const void *b)
 {
 	const struct tepfile_format *x = a, *y = b;
 
-	if (x->f.id != y->f.id)
-		return x->f.id < y->f.id ? 1 : -1;
-	return x->index < y->index ? -1 : 1;
+	return ORDER(y->f.id, x->f.id) ?: ORDER(x->index, y->index);
 }
 
 static void say_refused(const struct tepfile_format *v, size_t n, const struct log *log)
@@ -121,8 +118,6 @@ static int tepfile_formats(struct tep_handle *tep, const struct reader_info *inf
 	return ret;
 }
 
-/* ---- printk_formats ----------------------------------------------------------------- */
-
 /*
  * `0xffff800081234567 : "text\n"`. libtraceevent takes the quotes and the newline off, and looks
  * for both in front of a text that is too short for them: all get them.
@@ -154,8 +149,6 @@ static int add_printk(struct tep_handle *tep, const char *line, size_t len)
 	return ret;
 }
 
-/* ---- all of it ------------------------------------------------------------------------ */
-
 int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t *failed,
 		 const struct log *log)
 {
@@ -179,8 +172,6 @@ int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t 
 		ret = memchr(line, 0, len) ? 0 : add_printk(tep, line, len);
 	return ret ?: tepfile_text(tep, &info->cmdlines, tep_parse_saved_cmdlines);
 }
-
-/* ---- records ---------------------------------------------------------------------- */
 
 #define PAGE_MAX (1u << 20)
 /*

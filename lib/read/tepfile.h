@@ -6,6 +6,9 @@
 
 #include "read/merge.h"
 #include "file/dat/reader.h"
+#include "base/map.h"
+#include "base/log.h"
+#include "base/decode/event-text.h"
 
 /*
  * Gives libtraceevent what a trace.dat says about its records: the page header,
@@ -39,5 +42,42 @@ void padded_release(struct padded *p);
 int tepfile_least_size(const struct tep_event *e);
 /* A record of len bytes at data, without a time or CPU, in p: good until the next call. */
 struct tep_record padded_record(struct padded *p, const void *data, size_t len);
+
+/* The tasks' names that libtraceevent knows, by pid: it searches its list for each. */
+struct names {
+	struct tep_handle *tep;
+	struct name *v;
+	size_t n;
+	struct map by_pid;
+	unsigned int age; /* of what libtraceevent knows */
+};
+
+/* The name by libtraceevent, which searches its list; NULL: it knows none. */
+const char *names_ask(struct tep_handle *tep, int pid);
+
+void names_init(struct names *n, struct tep_handle *tep);
+void names_release(struct names *n);
+/*
+ * The name; NULL: it is not known (yet). One thread at a time, and not while another one prints
+ * by libtraceevent, whose plugins learn names.
+ */
+const char *names_find(struct names *n, int pid);
+/* libtraceevent may have learned a name. */
+void names_learned(struct names *n);
+
+/*
+ * Decoders of events, by libtraceevent's interface for plugins: ours, which are linked into the program, and
+ * after them those of others that libtraceevent finds. Files of ours that it finds are passed over. The
+ * static file (HYPTRACE_STATIC) loads no others.
+ */
+struct plugins;
+
+/* The caller unloads *out in any case; one thread at a time (libtraceevent). 0 or -ENOMEM. */
+int plugins_load(struct plugins **out, struct tep_handle *tep, const struct log *log);
+void plugins_unload(struct plugins *p, struct tep_handle *tep);
+/* The file of the program or the plugin that prints the event, in memory that stays. */
+const char *plugins_file(const struct tep_event *event);
+/* Returns the answer of our plugin about its handler (event_text_ask), EVENT_TEXT_ALONE for others. */
+enum event_text_answer plugins_ask(const struct tep_event *event, const struct event_text **rows, size_t *n);
 
 #endif

@@ -2,16 +2,11 @@
 /* The texts and conversions of a print format's string, as libtraceevent takes it apart. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "text-priv.h"
-#include "base/decode/conversion.h"
 #include "base/array.h"
 
 #define TEXT_COUNT_MAX UINT16_MAX /* what a record may choose as a width (file/dat/print-format.h) */
-
-/* ---- the list ------------------------------------------------------------------------ */
 
 static void text_conversion_push(struct text_build *b, const struct text_conversion *c)
 {
@@ -105,8 +100,6 @@ void text_conversions(struct text_build *b)
 		s = *s == '%' && s[1] != '%' ? text_conversion_read(b, s, &arg) : text_literal(b, s);
 }
 
-/* ---- conversions of printf ------------------------------------------------------------ */
-
 /* The same conversion of a long long: "%-08.3llx". */
 static const char *text_integer_format(struct text_build *b, const char *s, const struct conversion *scan)
 {
@@ -142,8 +135,6 @@ static bool text_spec(struct text_build *b, const struct text_conversion *c, str
 		text_refuse(b, "%.*s without a bound", (int)c->len, c->s);
 	return !b->ret;
 }
-
-/* ---- pieces --------------------------------------------------------------------------- */
 
 static enum text_piece_kind text_integer_kind(const struct text_spec *s)
 {

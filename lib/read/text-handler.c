@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events that a plugin prints: stock's sched_switch as a program, our own by their handlers. */
-#include <errno.h>
-#include <string.h>
 
-#include "read/plugins.h"
+#include "read/tepfile.h"
 #include "text-priv.h"
-
-/* ---- stock's sched_switch ------------------------------------------------------------ */
 
 /* A number of the plugin's; false: it would complain. */
 static bool text_sched_number(struct text_build *b, const char *name, enum text_piece_kind kind, uint8_t bits)
@@ -99,8 +95,6 @@ static bool text_sched(struct text_build *b, const char *file)
 		return false;
 	return true;
 }
-
-/* ---- ours ------------------------------------------------------------------------------ */
 
 static void text_row_names(struct text_build *b, struct text_piece *p)
 {

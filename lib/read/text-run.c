@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Programs for events' texts at work: one piece after the other. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "text-priv.h"
-
-/* ---- numbers ------------------------------------------------------------------------- */
 
 /* At least width digits. */
 static void text_put_decimal(struct buf *out, uint64_t v, int width)
@@ -53,8 +49,6 @@ static void text_put_function(struct buf *out, const struct text_piece *p, uint6
 		text_put_hex(out, address - tep_find_function_address(tep, address), 1);
 	}
 }
-
-/* ---- pieces -------------------------------------------------------------------------- */
 
 /* As stock's plugin writes prev_state. */
 static void text_put_state(struct buf *out, const char *letters, uint64_t state)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints %s: strings, flags and symbols by name, bit masks. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "text-priv.h"
 #include "base/array.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Estimates the rates of clocks that count ticks from events that carry ns, and gives them to files. */
-#include "read/ticks.h"
+#include "read/filetime.h"
+#include "read/inputs.h"
 
 #include <errno.h>
 #include <math.h>
@@ -32,8 +33,6 @@ struct tick_samples {
 	size_t n;
 	int switches; /* id of sched_switch; -1: none */
 };
-
-/* ---- samples ------------------------------------------------------------------------------------ */
 
 static bool source_find(struct tick_source *s, struct tep_handle *tep, const char *system, const char *ns,
 			const char *pid)
@@ -101,8 +100,6 @@ static int samples_add_cpu(struct tick_samples *all, const struct tick_source *s
 	reader_pages_close(pages);
 	return ret < 0 ? ret : 0;
 }
-
-/* ---- a rate out of them ---------------------------------------------------------------------------- */
 
 static int by_ratio(const void *a, const void *b)
 {
@@ -175,8 +172,6 @@ int tick_rate_estimate(const struct input *in, struct tick_rate *out)
 	}
 	return ret;
 }
-
-/* ---- all files --------------------------------------------------------------------------------------- */
 
 /* The file's own estimate, also for `other`, which counts alike; NULL: there is none. */
 static int input_convert_ticks(struct input *in, struct input *other, const struct log *log)

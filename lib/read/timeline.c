@@ -8,8 +8,6 @@
 
 #include "base/field.h"
 
-/* ---- records --------------------------------------------------------------------- */
-
 const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
 					 unsigned int *id)
 {
@@ -56,8 +54,6 @@ void timeline_fill(const struct timeline *t, const struct merge_record *m, struc
 	if (r->tep.size < e->least)
 		r->tep.size = e->least;
 }
-
-/* ---- one after the other ------------------------------------------------------------- */
 
 int timeline_next(struct timeline *t, struct timeline_record *r)
 {

@@ -165,8 +165,6 @@ void marks_release(struct marks *m)
 	*m = (struct marks){ 0 };
 }
 
-/* ---- lines -------------------------------------------------------------------------------------- */
-
 uint64_t mark_name(const char *name, size_t len)
 {
 	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
@@ -185,8 +183,6 @@ enum mark_kind mark_line(const char *text, size_t len, struct mark_text *out)
 		return MARK_CROSVM;
 	return hypertrace_line_parse(text, len, &out->event) ? MARK_HYPERTRACE : MARK_NONE;
 }
-
-/* ---- events of their own ------------------------------------------------------------------------- */
 
 /* Other fields than numbers are not read. */
 static struct field_load marks_number(struct tep_event *e, const char *name)

@@ -58,8 +58,7 @@ struct mark_place {
  * *at: of the begin; an end without one has the source's first free lane. MARKS_NO_SOURCE: it is left out.
  */
 int marks_take(struct marks *m, const struct mark *p, struct mark_place *at, struct span *done);
-/* Events of that buffer are lost: true: *done has no end, and is the next one like that. *at: at first zero.
- */
+/* That buffer lost events: true: *done has no end, and is the next one like that. *at: at first zero. */
 bool marks_lost(struct marks *m, uint32_t buffer, struct mark_place *at, struct span *done);
 /* No more marks: likewise. */
 bool marks_finish(struct marks *m, struct mark_place *at, struct span *done);

@@ -14,8 +14,6 @@
 /* Above it files are not aligned without being asked: memory and time grow with the events. */
 #define ALIGN_BYTES_MAX (512ll << 20)
 
-/* ---- one guest ------------------------------------------------------------------------- */
-
 static int solve_guest(const struct offsets *o, struct offsets_guest *g, struct sync_progress *progress,
 		       const struct log *log)
 {
@@ -87,8 +85,6 @@ static int use_result(const struct offsets_guest *g, struct input *host, struct 
 	free(vcpus);
 	return ret;
 }
-
-/* ---- all of them ----------------------------------------------------------------------- */
 
 int offsets_solve(struct inputs *all, struct input *host, offsets_want *wanted, const struct log *log,
 		  struct sync_progress *progress, struct offsets *o)
@@ -187,11 +183,8 @@ int inputs_align(struct inputs *all, const struct log *log)
 		for (size_t g = 0; g < all->n; g++) {
 			if (g != i && !has_no_bounds(all, host, &all->v[g]))
 				continue;
-			if (fstat(all->v[g].fd, &st)) {
-				ret = -errno;
-				log_err(log, "cannot read '%s': %s", all->v[g].path, errno_text(ret));
-				return ret;
-			}
+			if (fstat(all->v[g].fd, &st))
+				return log_fail_errno(log, -errno, "cannot read '%s'", all->v[g].path);
 			bytes += st.st_size;
 		}
 		if (bytes > ALIGN_BYTES_MAX) {

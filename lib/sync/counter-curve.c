@@ -73,11 +73,6 @@ void curve_release(struct curve *c)
 	free(c->off);
 }
 
-static bool counter_before(const void *entry, const void *key)
-{
-	return ((const struct counter_shot *)entry)->counter <= *(const uint64_t *)key;
-}
-
 static bool clock_before(const void *entry, const void *key)
 {
 	return ((const struct counter_shot *)entry)->clock <= *(const uint64_t *)key;
@@ -86,7 +81,7 @@ static bool clock_before(const void *entry, const void *key)
 /* The interval that holds the counter's value; the outer ones go on. */
 static size_t curve_interval(const struct curve *c, uint64_t counter)
 {
-	return array_lower_bound(c->v + 1, c->n - 2, sizeof(*c->v), counter_before, &counter);
+	return array_lower_bound(c->v + 1, c->n - 2, sizeof(*c->v), u64_not_above, &counter);
 }
 
 uint64_t curve_clock(const struct curve *c, uint64_t counter)

@@ -16,8 +16,7 @@
 #define NO_RATE 1e-8
 #define NO_BEND 1e-9
 
-/* The guest's times while its counter was in [e->start, to) to the host's as they would be with e's CNTVOFF.
- */
+/* The guest's times while its counter was in [e->start, to), as the host's would be with e's CNTVOFF. */
 static int map_guest(const struct counter_method *j, const struct epoch *e, uint64_t to,
 		     const struct sync_guest *in, struct sync_guest *out)
 {
@@ -134,8 +133,6 @@ out:
 	free(pids);
 	return ret;
 }
-
-/* ---- the moment of a pause -------------------------------------------------------------- */
 
 /* An event where its vCPU did not run with the one CNTVOFF happened with the other. */
 static bool event_fits(const struct part_job *job, const struct thread *t, const struct epoch *e,

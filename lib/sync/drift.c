@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync/fit.h"
+#include "sync/solver.h"
 #include "base/array.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */
@@ -178,7 +178,7 @@ static int compare_doubles(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return ORDER(*x, *y);
 }
 
 /*
@@ -248,8 +248,7 @@ static double link_bound(const struct fit *f, size_t a, size_t b, bool *unsure)
 		double below = f->v[i].y - f->v[i].low, above = f->v[i].high - f->v[i].y;
 		double play = 0;
 
-		/* largest distance of the truth from the corridor between two nodes: convex except for bends
-		 */
+		/* largest distance of the truth from the corridor between nodes: convex except for bends */
 		if (i > a)
 			play = (f->bend + f->v[i].near + f->v[i - 1].near) *
 			       fit_dist(&f->v[i - 1], &f->v[i]) / 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finds the guest's windows by the order of the hypervisor's events, for events without reasons. */
-#include "sync/evidence-blind.h"
+#include "sync/evidence.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,11 +18,7 @@ static int compare_blind(const void *a, const void *b)
 {
 	const struct blind_point *x = a, *y = b;
 
-	if (x->cpu != y->cpu)
-		return x->cpu < y->cpu ? -1 : 1;
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->nr < y->nr ? -1 : x->nr > y->nr;
+	return ORDER(x->cpu, y->cpu) ?: ORDER(x->time, y->time) ?: ORDER(x->nr, y->nr);
 }
 
 /* A vCPU's run: from its kvm_entry to its kvm_exit. */

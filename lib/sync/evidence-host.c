@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "file/dat/format.h"
-#include "sync/evidence-blind.h"
 #include "sync/evidence.h"
 #include "base/array.h"
 
@@ -45,7 +44,7 @@ static uint64_t event_get(const struct page_event *ev, struct event_place p)
 struct host_event {
 	unsigned int id;
 	bool there, enter;
-	bool blind; /* the hypervisor's without a reason: sync/evidence-blind.h */
+	bool blind; /* the hypervisor's without a reason: sync/evidence.h */
 	uint8_t kind;
 	struct event_place pid, reason, vcpu;
 	uint64_t want; /* the reason that counts */
@@ -63,9 +62,7 @@ static uint64_t reason_number(const struct event_format *f, const char *symbol, 
 	p = strstr(f->print_fmt, quoted);
 	while (p && p > f->print_fmt && *p != '{')
 		p--;
-	if (!p || *p != '{')
-		return ours;
-	return strtoull(p + 1, NULL, 0);
+	return !p || *p != '{' ? ours : strtoull(p + 1, NULL, 0);
 }
 
 /* Our own numbering of the hypervisor's reasons */
@@ -331,9 +328,7 @@ static int compare_windows(const void *a, const void *b)
 {
 	const struct sync_window *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->a < y->a ? -1 : x->a > y->a;
+	return ORDER(x->pid, y->pid) ?: ORDER(x->a, y->a);
 }
 
 /* The thread's kvm window that hyp window i should be part of: the first it meets, or the last. */
@@ -416,8 +411,7 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 		ret = find_host_event(&s->formats[i], p.known);
 	for (size_t i = 0; i < s->n_buffers && !ret; i++)
 		ret = read_points(&p, s, i, have) ?: pair_buffer(h, &p, have);
-	if (!ret)
-		ret = pair_blind(h, &p, have, log);
+	ret = ret ?: pair_blind(h, &p, have, log);
 	/* the buffers do not begin and end together: before and after, the kind is not known */
 	for (uint8_t kind = 0; kind < 2 && !ret; kind++) {
 		const struct sync_window around[] = { { h->begin, p.covered[kind].a, 0, kind, true },

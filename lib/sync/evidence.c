@@ -91,8 +91,6 @@ void sync_guest_release(struct sync_guest *g)
 	*g = (struct sync_guest){ 0 };
 }
 
-/* ---- input of the solver */
-
 int sync_input_make(struct sync_input *in, const struct sync_evidence *e, int32_t **pids)
 {
 	const struct sync_host *h = e->host;
@@ -135,9 +133,6 @@ int sync_solve_evidence(const struct sync_evidence *e, const struct sync_prior *
 	free(pids);
 	return ret;
 }
-
-/* ---- a trace.dat as a source -----------------------------------------------------------------------------
- */
 
 static int walk_reader(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn page,
 		       void *to)

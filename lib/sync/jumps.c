@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sync/solver.h"
+#include "base/array.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */
 #define BACK_OFF    2	 /* slices */
@@ -21,13 +22,6 @@ struct verdict {
 	bool in_a, in_b;
 	double duty;
 };
-
-static int compare_verdicts(const void *x, const void *y)
-{
-	const struct verdict *a = x, *b = y;
-
-	return a->time < b->time ? -1 : a->time > b->time;
-}
 
 /* A segment's offset near its end. */
 struct segment_end {
@@ -176,7 +170,7 @@ int place_jump_between(struct problem *p, struct segment *a, struct segment *b)
 			v[n++].in_b = !thread_distance(t, end_apply(&in_b, at));
 		}
 	}
-	qsort(v, n, sizeof(*v), compare_verdicts);
+	qsort(v, n, sizeof(*v), compare_u64);
 	if (n && (b->seen > a->unseen + JUMP_GAP || something_between(p, v, n)))
 		part_them(p, a, b, v, n);
 	else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sync/solver.h"
+#include "base/array.h"
 
 #define SOLVE_EVENTS 48 /* per CPU, to begin with */
 #define SOLVE_REACH  16 /* slices on each side */
@@ -36,9 +37,7 @@ static int compare_pairs(const void *a, const void *b)
 {
 	const struct pair *x = a, *y = b;
 
-	if (x->part != y->part)
-		return x->part > y->part ? -1 : 1;
-	return x->best > y->best ? -1 : x->best < y->best;
+	return ORDER(y->part, x->part) ?: ORDER(y->best, x->best);
 }
 
 int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
@@ -82,8 +81,6 @@ out:
 	free(taken);
 	return ret;
 }
-
-/* ---- checking -------------------------------------------------------------------------- */
 
 static uint32_t outside_of(const struct problem *p, const struct sync_result *r, size_t cpu, size_t thread,
 			   uint32_t *n)

@@ -23,18 +23,10 @@ void sync_result_release(struct sync_result *r)
 	*r = (struct sync_result){ 0 };
 }
 
-static bool result_point_before(const void *entry, const void *key)
-{
-	const struct sync_offset_point *k = entry;
-	const uint64_t *time = key;
-
-	return k->time <= *time;
-}
-
 /* The last point that is not after the time; the first for a time before all. */
 static size_t point_at(const struct sync_result *r, uint64_t time)
 {
-	size_t i = array_lower_bound(r->points, r->n_points, sizeof(*r->points), result_point_before, &time);
+	size_t i = array_lower_bound(r->points, r->n_points, sizeof(*r->points), u64_not_above, &time);
 
 	return i ? i - 1 : 0;
 }
@@ -123,8 +115,6 @@ int32_t sync_pid(const struct sync_result *r, unsigned int cpu)
 			return r->vcpus[i].pid;
 	return 0;
 }
-
-/* ---- options of the files --------------------------------------------------------------- */
 
 int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out)
 {

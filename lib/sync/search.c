@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sync/solver.h"
+#include "base/array.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */
 #define CHUNK_NS      1000000000ull
@@ -96,7 +97,7 @@ static int compare_hits(const void *a, const void *b)
 {
 	const struct hit *x = a, *y = b;
 
-	return x->rank > y->rank ? -1 : x->rank < y->rank;
+	return ORDER(y->rank, x->rank);
 }
 
 /* Looks again at the best n, as far as `reach`, and sorts them. */

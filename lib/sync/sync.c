@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "sync/solver.h"
+#include "base/array.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */
 #define PART_FIRST     0.01 /* of the events outside, before any were looked at */
@@ -18,8 +19,6 @@
 #define RATE_MAX       5e-4 /* what a kernel's clock can be slewed by */
 #define STEADY_RATE    1e-6 /* the two kernels may round the counter's rate differently */
 #define STEADY_BEND    1e-7
-
-/* ---- setting up ------------------------------------------------------------------------ */
 
 static void set_host_range(struct problem *p)
 {
@@ -85,13 +84,11 @@ static int problem_init(struct problem *p, const struct sync_input *in, const st
 	return tracks_slices(p);
 }
 
-/* ---- segments --------------------------------------------------------------------------- */
-
 static int compare_segments(const void *a, const void *b)
 {
 	const struct segment *x = a, *y = b;
 
-	return x->first < y->first ? -1 : x->first > y->first;
+	return ORDER(x->first, y->first);
 }
 
 /* The narrowest of a few slices: in one with a jump in it the offset may be anything. */
@@ -186,8 +183,6 @@ static int join_segments(struct problem *p, struct segments *all)
 	return 0;
 }
 
-/* ---- the result ----------------------------------------------------------------------- */
-
 static void forget_points(struct sync_result *r)
 {
 	r->n_points = r->n_jumps = r->n_bands = 0;
@@ -220,8 +215,6 @@ static int count_inside(struct problem *p, struct sync_result *r)
 	}
 	return 0;
 }
-
-/* ---- solving -------------------------------------------------------------------------- */
 
 /* Twice where the first result shows that the map was wrong. */
 static int solve_segments(struct problem *p, struct sync_result *r)
@@ -350,8 +343,6 @@ int sync_solve(const struct sync_input *in, struct sync_result *out, const struc
 	}
 	return ret;
 }
-
-/* ---- checking other offsets ---------------------------------------------------------- */
 
 int sync_check(const struct sync_input *in, const struct sync_result *map, const struct offset_shift *shift,
 	       struct sync_check *out)

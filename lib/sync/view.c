@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "sync/fit.h"
+#include "sync/solver.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */
 #define BISECTIONS 20

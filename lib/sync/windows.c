@@ -18,14 +18,9 @@ static int compare_points(const void *a, const void *b)
 {
 	const struct sync_point *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
 	/* a window of no length is possible, one of negative length is not */
-	return (int)y->enter - (int)x->enter;
+	return ORDER(x->pid, y->pid) ?: ORDER(x->kind, y->kind) ?: ORDER(x->time, y->time)
+			   ?: ORDER(y->enter, x->enter);
 }
 
 struct pairing {
@@ -66,19 +61,12 @@ int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, ui
 
 /* ---- windows to spans -------------------------------------------------------------- */
 
-static int compare_spans(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	return x->a < y->a ? -1 : x->a > y->a;
-}
-
 /* Sorts when need be, and joins what touches. */
 static size_t join_spans(struct span *v, size_t n)
 {
 	size_t kept = 0;
 
-	array_sort(v, n, sizeof(*v), compare_spans);
+	array_sort(v, n, sizeof(*v), compare_u64);
 	for (size_t i = 0; i < n; i++) {
 		if (!kept || v[i].a > v[kept - 1].b) {
 			v[kept++] = v[i];
@@ -114,7 +102,7 @@ static int compare_threads(const void *a, const void *b)
 {
 	const struct thread *x = a, *y = b;
 
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
+	return ORDER(x->pid, y->pid);
 }
 
 const struct thread *windows_thread(const struct problem *p, int32_t pid)

@@ -55,8 +55,6 @@ static int spans_add(struct spans *s, const struct shown *span)
 	return 0;
 }
 
-/* ---- the hypervisor ---------------------------------------------------------------- */
-
 static struct cpu_state *cpu_state(struct spans *s, int machine, int cpu)
 {
 	const struct cpu_state new = { .machine = machine, .cpu = cpu };
@@ -97,8 +95,6 @@ int spans_point(struct spans *s, const struct span_point *p)
 		c->guest_exit = s->n;
 	return ret;
 }
-
-/* ---- marks ------------------------------------------------------------------------------ */
 
 int spans_mark(struct spans *s, const struct mark *p)
 {
@@ -154,17 +150,10 @@ int spans_lost(struct spans *s, const struct mark *at)
 	return spans_point(s, &p);
 }
 
-/* ---- looking them up -------------------------------------------------------------------- */
-
 static int compare(const struct shown *a, const struct shown *b, int key_a, int key_b)
 {
-	if (a->machine != b->machine)
-		return a->machine < b->machine ? -1 : 1;
-	if (key_a != key_b)
-		return key_a < key_b ? -1 : 1;
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->first < b->first ? -1 : a->first > b->first;
+	return ORDER(a->machine, b->machine) ?: ORDER(key_a, key_b) ?: ORDER(a->start, b->start)
+		       ?: ORDER(a->first, b->first);
 }
 
 static int compare_cpu(const void *p, const void *q)

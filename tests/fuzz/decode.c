@@ -5,11 +5,9 @@
 
 #include "base/decode/crosvm.h"
 #include "base/decode/esr.h"
-#include "base/decode/hcall.h"
-#include "base/decode/hyp-printk.h"
+#include "base/decode/id-table.h"
 #include "base/decode/mark-lines.h"
 #include "base/decode/smccc.h"
-#include "base/decode/symbols.h"
 #include "base/array.h"
 #include "base/cursor.h"
 

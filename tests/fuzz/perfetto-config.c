@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 #include "base/opts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

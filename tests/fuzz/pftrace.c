@@ -3,7 +3,7 @@
  * A Perfetto trace of any content: what is made of it can be read, and says as many events as the import did.
  */
 #include "file-events.h"
-#include "convert/import/pftrace.h"
+#include "convert/import/import.h"
 #include "base/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

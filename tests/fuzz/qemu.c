@@ -2,7 +2,7 @@
 /* A file of QEMU's trace events, of any content: what is made of it can be read, and has as many events as
  * the import said. */
 #include "file-events.h"
-#include "convert/import/qemu.h"
+#include "convert/import/import.h"
 #include "base/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

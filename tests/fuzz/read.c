@@ -12,7 +12,7 @@
 
 #include "read/pipeline.h"
 #include "read/print.h"
-#include "read/ticks.h"
+#include "read/filetime.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

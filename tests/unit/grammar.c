@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The grammar of record: words in, the plan (or the message) out. */
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 #include "base/array.h"
 
 #include <errno.h>

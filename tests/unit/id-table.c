@@ -7,10 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/decode/hcall.h"
-#include "base/decode/hyp-printk.h"
 #include "base/decode/id-table.h"
-#include "base/decode/symbols.h"
 #include "base/array.h"
 
 /* Puts the lines together, each behind a '|'; stops at "stop". */

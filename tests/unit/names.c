@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "read/names.h"
+#include "read/tepfile.h"
 
 static void test_learned(void **state)
 {

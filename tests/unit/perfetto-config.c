@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Perfetto's text configuration: what of it becomes a plan, what a note, what an error. */
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 
 #include <errno.h>
 #include <setjmp.h>

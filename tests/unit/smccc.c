@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/decode/hcall.h"
+#include "base/decode/id-table.h"
 #include "base/array.h"
 #include "base/buf.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* System register names. */
-#include "base/decode/sysreg.h"
+#include "base/decode/esr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

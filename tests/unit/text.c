@@ -14,7 +14,7 @@
 
 #include "file/dat/print-format.h"
 #include "plugin-rig.h"
-#include "read/plugins.h"
+#include "read/tepfile.h"
 #include "read/text-priv.h"
 #include "text-formats.h"
 #include "text-judge.h"

@@ -65,8 +65,7 @@ static int ht_open(const char *where)
 		pci_dev_put(ht_device);
 		return ret;
 	}
-	/* The host's mapping is cached, so on arm64 this has to be. x86 takes what it grants beside others.
-	 */
+	/* The host's mapping is cached, so on arm64 this has to be. x86 takes what it grants besides. */
 	ht_area.at = memremap(pci_resource_start(ht_device, 2), pci_resource_len(ht_device, 2),
 			      MEMREMAP_WB | MEMREMAP_WC);
 	ht_registers = pci_iomap(ht_device, 0, 0);

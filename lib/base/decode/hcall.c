@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names of the host's hypercalls, out of a kernel's BTF or a text. */
-#include "base/decode/hcall.h"
+#include "base/decode/id-table.h"
 #include "base/cursor.h"
 #include "base/strings.h"
 

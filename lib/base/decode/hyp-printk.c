@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The hypervisor's printk: formats by number, and a record's arguments put into one. */
-#include "base/decode/hyp-printk.h"
+#include "base/decode/id-table.h"
 #include "base/decode/conversion.h"
 #include "base/strings.h"
 

@@ -162,14 +162,13 @@ static int parse_enum(char *text, struct arg *a)
 		if (!eq || !is_name_word(eq + 1))
 			return -EBADMSG;
 		*eq = 0;
-		v = array_grow(a->values, a->n_values, sizeof(*v));
+		v = array_next(&a->values, a->n_values, sizeof(*v));
 		if (!v)
 			return -ENOMEM;
-		a->values = v;
-		if (parse_u64(s, &v[a->n_values].number))
+		if (parse_u64(s, &v->number))
 			return -EBADMSG;
-		v[a->n_values].text = strdup(eq + 1);
-		if (!v[a->n_values].text)
+		v->text = strdup(eq + 1);
+		if (!v->text)
 			return -ENOMEM;
 		a->n_values++;
 	}

@@ -13,10 +13,7 @@
 
 #define SMCCC_TEXT_MAX 64
 
-/*
- * "PSCI_CPU_ON SMC64", "SiP 0x0012 SMC32", "TOS 0x0001 SMC32 yielding".
- * Returns out.
- */
+/* "PSCI_CPU_ON SMC64", "SiP 0x0012 SMC32", "TOS 0x0001 SMC32 yielding". Returns out. */
 const char *smccc_text(uint32_t id, char *out, size_t size);
 
 /* FF-A's error codes: "DENIED" for -6; NULL: not one. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Symbols by address, out of a text like /proc/kallsyms. */
-#include "base/decode/symbols.h"
+#include "base/decode/id-table.h"
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/strings.h"
@@ -39,19 +39,11 @@ static int symbol_line(struct symbols *s, const char *line, size_t len)
 		i++;
 	if (i == name || i - name > NAME_LEN_MAX)
 		return -EBADMSG;
-	v = array_grow(s->v, s->n, sizeof(*v));
+	v = array_next(&s->v, s->n, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
-	s->v = v;
-	v[s->n] = (struct symbol){ addr, strndup(line + name, i - name) };
-	return v[s->n].name ? s->n++, 0 : -ENOMEM;
-}
-
-static int by_addr(const void *a, const void *b)
-{
-	const struct symbol *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	*v = (struct symbol){ addr, strndup(line + name, i - name) };
+	return v->name ? s->n++, 0 : -ENOMEM;
 }
 
 int symbols_parse(const void *data, size_t len, struct symbols *out)
@@ -70,18 +62,13 @@ int symbols_parse(const void *data, size_t len, struct symbols *out)
 		}
 	}
 	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), by_addr);
+		qsort(out->v, out->n, sizeof(*out->v), compare_u64);
 	return 0;
-}
-
-static bool not_above(const void *entry, const void *addr)
-{
-	return ((const struct symbol *)entry)->addr <= *(const uint64_t *)addr;
 }
 
 const char *symbols_find(const struct symbols *s, uint64_t addr, uint64_t *offset)
 {
-	size_t n = array_lower_bound(s->v, s->n, sizeof(*s->v), not_above, &addr);
+	size_t n = array_lower_bound(s->v, s->n, sizeof(*s->v), u64_not_above, &addr);
 
 	if (!n)
 		return NULL;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The hypervisor's events: as a copy of the kernel's directory has them, or those that kernels are known to
- * have. */
+/* Metadata that no file has: the hypervisor's events, by a copy of the kernel's directory or as kernels are
+ * known to have them, and what a file begins with. */
 #include "convert/import/import-priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "record/drain/spool-to-dat.h"
@@ -74,8 +75,6 @@ static void add_known(struct buf *out)
 	}
 }
 
-/* ---- a directory ----------------------------------------------------------------------- */
-
 static int add_dir(struct buf *out, const char *path, size_t *n, const struct log *log)
 {
 	struct strlist names = { 0 };
@@ -99,9 +98,7 @@ static int add_dir(struct buf *out, const char *path, size_t *n, const struct lo
 	}
 	strlist_release(&names);
 	fd_close(&fd);
-	if (ret)
-		log_err(log, "cannot read the events in '%s': %s", path, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "cannot read the events in '%s'", path) : 0;
 }
 
 /* events/hypervisor or events/hyp below it, when it is all of events/ */
@@ -158,7 +155,33 @@ int import_layout(const char *events, struct page_layout *out, const struct log 
 		ret = path ? page_layout_read(AT_FDCWD, path, out) : -ENOMEM;
 		free(path);
 	}
-	if (ret)
-		log_err(log, "cannot use header_page in or above '%s': %s", events, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "cannot use header_page in or above '%s'", events) : 0;
+}
+
+/* Every 64-bit kernel's description of its pages of IMPORT_PAGE bytes, and of records. */
+static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				  "\tfield: char overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+				  "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+static const char header_event[] = "# compressed entry header\n"
+				   "\ttype_len    :    5 bits\n"
+				   "\ttime_delta  :   27 bits\n"
+				   "\tarray       :   32 bits\n"
+				   "\n"
+				   "\tpadding     : type == 29\n"
+				   "\ttime_extend : type == 30\n"
+				   "\ttime_stamp : type == 31\n"
+				   "\tdata max type_len  == 28\n";
+
+int import_begin(struct spool *spool)
+{
+	uint64_t traceid = 0;
+
+	while (!traceid)
+		if (getrandom(&traceid, sizeof(traceid), 0) < 0)
+			return -errno;
+	return spool_set_number(spool, "traceid", traceid) ?:
+		       spool_set_number(spool, "page_size", IMPORT_PAGE) ?:
+		       spool_put_text(spool, "header_page", header_page, strlen(header_page)) ?:
+		       spool_put_text(spool, "header_event", header_event, strlen(header_event));
 }

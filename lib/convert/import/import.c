@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Joins a capture of a hypervisor's buffer that hyptrace did not make with a host's file, by way of a spool.
- */
+/* Joins a capture of a hypervisor's buffer, made without hyptrace, with a host's file, through a spool. */
 #include "convert/import/import.h"
 
 #include <errno.h>
@@ -123,10 +122,9 @@ static int copy_buffer(struct job *j, size_t i, size_t *stat)
 	if (o && o->data.len >= sizeof(count))
 		memcpy(&count, o->data.data, sizeof(count));
 
-	if (!strcmp(in->name, "hyp")) {
-		log_err(j->o->log, "'%s' has a buffer of the hypervisor's already", j->o->input);
-		return -EEXIST;
-	}
+	if (!strcmp(in->name, "hyp"))
+		return log_fail(j->o->log, -EEXIST, "'%s' has a buffer of the hypervisor's already",
+				j->o->input);
 	for (size_t k = 0; k < in->n_cpus; k++)
 		b.n_cpus = in->cpus[k].cpu >= b.n_cpus ? in->cpus[k].cpu + 1 : b.n_cpus;
 	/* CPUs without data need not be listed */
@@ -165,13 +163,6 @@ static int take_no_host(struct job *j)
 
 /* ---- the hypervisor's ------------------------------------------------------------------------ */
 
-/* Why the text could not be taken in; returns ret. */
-static int text_failed(const struct job *j, int ret)
-{
-	log_err(j->o->log, "cannot take in '%s': %s", j->o->text, errno_text(ret));
-	return ret;
-}
-
 /* Calls line for each line that may be of a trace, with its newline. */
 static int each_text_line(const struct job *j, int (*line)(void *ctx, const char *text, size_t len),
 			  void *ctx)
@@ -183,7 +174,7 @@ static int each_text_line(const struct job *j, int (*line)(void *ctx, const char
 	int ret;
 
 	if (!f)
-		return text_failed(j, -errno);
+		return log_fail_errno(j->o->log, -errno, "cannot take in '%s'", j->o->text);
 	while (errno = 0, (n = getline(&text, &room, f)) >= 0) {
 		size_t len = (size_t)n;
 		const char *p = import_trace_line(text, &len);
@@ -195,7 +186,7 @@ static int each_text_line(const struct job *j, int (*line)(void *ctx, const char
 	ret = n < 0 ? -errno : ret;
 	free(text);
 	fclose(f);
-	return ret ? text_failed(j, ret) : 0;
+	return ret ? log_fail_errno(j->o->log, ret, "cannot take in '%s'", j->o->text) : 0;
 }
 
 /* ctx: the number of CPUs, one more than the highest of the lines, which begin with "[003]". */
@@ -256,8 +247,7 @@ static int count_raw(struct job *j)
 	}
 	if (any)
 		return import_layout(j->o->events, &j->layout, j->o->log);
-	log_err(j->o->log, "no files cpu0, cpu1 ... in '%s'", j->o->raw);
-	return -ENOENT;
+	return log_fail(j->o->log, -ENOENT, "no files cpu0, cpu1 ... in '%s'", j->o->raw);
 }
 
 static int import_count_cpus(struct job *j)
@@ -270,12 +260,11 @@ static int import_count_cpus(struct job *j)
 	ret = each_text_line(j, count_line, &n);
 	if (ret)
 		return ret;
-	if (!n) {
-		log_err(j->o->log,
+	if (!n)
+		return log_fail(
+			j->o->log, -EBADMSG,
 			"'%s' has no line of a hypervisor's trace (\"[003]   80.929138: hyp_enter ...\")",
 			j->o->text);
-		return -EBADMSG;
-	}
 	j->n_cpus = n > j->n_cpus ? n : j->n_cpus;
 	return 0;
 }
@@ -328,10 +317,8 @@ static int take_hyp(struct job *j, struct remote_fed *out)
 	if (ret)
 		return ret;
 	ret = remote_import(&remote, path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool, j->o->log);
-	if (ret) {
-		log_err(j->o->log, "the hypervisor's events cannot be used: %s", errno_text(ret));
-		return ret;
-	}
+	if (ret)
+		return log_fail_errno(j->o->log, ret, "the hypervisor's events cannot be used");
 	ret = feed_hyp(j, remote, path, out);
 	remote_free(remote);
 	return ret;
@@ -345,15 +332,11 @@ static int import_open(struct job *j)
 	int ret;
 
 	j->fd = open(j->o->input, O_RDONLY | O_CLOEXEC);
-	if (j->fd < 0 || fstat(j->fd, &in)) {
-		ret = -errno;
-		log_err(j->o->log, "cannot open '%s': %s", j->o->input, errno_text(ret));
-		return ret;
-	}
-	if (!stat(j->o->output, &out) && same_file(&in, &out)) {
-		log_err(j->o->log, "'%s' is the input: name another file with -o", j->o->output);
-		return -EINVAL;
-	}
+	if (j->fd < 0 || fstat(j->fd, &in))
+		return log_fail_errno(j->o->log, -errno, "cannot open '%s'", j->o->input);
+	if (!stat(j->o->output, &out) && same_file(&in, &out))
+		return log_fail(j->o->log, -EINVAL, "'%s' is the input: name another file with -o",
+				j->o->output);
 	ret = reader_open(&j->reader, j->fd, j->o->log);
 	if (!ret)
 		j->info = reader_info(j->reader);

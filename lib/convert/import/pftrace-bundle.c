@@ -192,11 +192,7 @@ static int item_order(const void *a, const void *b)
 {
 	const struct pft_item *x = a, *y = b;
 
-	if (x->ts != y->ts)
-		return x->ts < y->ts ? -1 : 1;
-	if (item_rank(x) != item_rank(y))
-		return item_rank(x) - item_rank(y);
-	return x->index < y->index ? -1 : x->index > y->index;
+	return ORDER(x->ts, y->ts) ?: item_rank(x) - item_rank(y) ?: ORDER(x->index, y->index);
 }
 
 /* ---- compact_sched ------------------------------------------------------------------------------ */

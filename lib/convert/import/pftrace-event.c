@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* An event of a Perfetto trace becomes a record of its buffer. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +9,6 @@
 
 /* Of record and page: a text beyond it is cut. */
 #define RECORD_MAX 4000
-
-/* ---- values ----------------------------------------------------------------------------- */
 
 static void value_of(struct pft_value *v, const struct wire_field *f)
 {
@@ -65,8 +62,6 @@ static int generic_values(const struct pft_item *item, struct pft_value *v, size
 	}
 	return ret;
 }
-
-/* ---- records ---------------------------------------------------------------------------- */
 
 struct pft_record {
 	uint8_t data[RECORD_MAX + 8];

@@ -5,7 +5,6 @@
  * kernel's.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,8 +205,7 @@ static int format_known(struct pft_kind *k, const struct perfetto_event *row, co
 	return k->print_fmt ? 1 : -ENOMEM;
 }
 
-/* ---- the values that came ---------------------------------------------------------------------------------
- */
+/* ---- the values that came ----- */
 
 /* A kernel's name of an event or a field: nothing else can stand in a format. */
 static bool is_name(const char *name, size_t len)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "file/dat/format.h"
 #include "record/drain/spool-to-dat.h"
@@ -380,10 +379,8 @@ int pft_machine_finish(struct pft *p, struct pft_machine *m, const char *output)
 	      (m->uname ? spool_set(m->spool, "uname", m->uname) : 0) ?:
 	      spool_set_number(m->spool, "sched_buffer", m->sched_buffer) ?:
 	      spool_set(m->spool, "clock", machine_clock(m));
-	if (ret) {
-		log_err(p->o->log, "cannot make '%s': %s", output, errno_text(ret));
-		return ret;
-	}
+	if (ret)
+		return log_fail_errno(p->o->log, ret, "cannot make '%s'", output);
 	spool_drop_missing_cpus(m->spool);
 	return dat_from_spool(m->spool, &o);
 }

@@ -7,7 +7,7 @@
 #include "file/dat/page.h"
 #include "record/spool/spool.h"
 #include "base/protobuf.h"
-#include "convert/import/pftrace.h"
+#include "convert/import/import.h"
 
 /*
  * Shared by pftrace.c, pftrace-*.c, and lib/convert/import/qemu*.c, whose events are those of a source that
@@ -25,8 +25,7 @@
 
 enum { PFT_SCHED_SWITCH = 4, PFT_SCHED_WAKING = 20 }; /* in FtraceEvent */
 
-/* ---- events as records: pftrace-kind.c, pftrace-event.c --------------------------------
- */
+/* ---- events as records: pftrace-kind.c, pftrace-event.c ----- */
 
 /* A field as a packet has it: of a message by its number, of a generic event by its name. */
 struct pft_value {

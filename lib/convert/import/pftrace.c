@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A Perfetto trace, packet by packet. */
-#include "convert/import/pftrace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -304,8 +303,7 @@ static int packets_unpack(struct pft *p, const struct packet *k)
 	return ret;
 }
 
-/* ---- the trace ------------------------------------------------------------------------------------------
- */
+/* ---- the trace ----- */
 
 /* 1: a number; 0: the end; -EBADMSG. */
 static int read_varint(FILE *in, uint64_t *v)
@@ -390,8 +388,7 @@ static int read_input(struct pft *p)
 	return ret;
 }
 
-/* ---- its files --------------------------------------------------------------------------------------------
- */
+/* ---- its files ----- */
 
 static int write_machine(struct pft *p, struct pft_machine *m)
 {

@@ -104,8 +104,6 @@ bool qemu_is_known(const char *name, size_t len)
 	return qemu_kind_of(name, len);
 }
 
-/* ---- formats ------------------------------------------------------------------------------ */
-
 static int kind_row(const struct qemu_kind *k, struct perfetto_event *row)
 {
 	struct buf fields = { 0 }, print = { 0 };
@@ -148,8 +146,6 @@ int qemu_describe(struct pft_source *s)
 	}
 	return 0;
 }
-
-/* ---- a line's arguments --------------------------------------------------------------------- */
 
 static void skip_gap(struct cursor *c)
 {
@@ -215,8 +211,6 @@ static bool line_values(const struct qemu_kind *k, struct cursor c, struct pft_v
 	return !cursor_left(&c);
 }
 
-/* ---- the simple back end's -------------------------------------------------------------------- */
-
 static bool simple_values(const struct qemu_kind *k, struct cursor c, struct pft_value *v)
 {
 	for (size_t i = 0; i < kind_args(k); i++) {
@@ -229,8 +223,6 @@ static bool simple_values(const struct qemu_kind *k, struct cursor c, struct pft
 	}
 	return !c.bad && !cursor_left(&c);
 }
-
-/* ---- values ------------------------------------------------------------------------------------- */
 
 /* BAR 0 of an ivshmem device has 256 bytes, and lies at a multiple of them. */
 static bool is_doorbell_write(const struct qemu_kind *k, const struct pft_value *v)

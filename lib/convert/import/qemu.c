@@ -2,10 +2,9 @@
 /* A file of QEMU's trace events: read whole, put into the order of time (its threads write past each other),
  * written. */
 #include "base/cursor.h"
-#include "convert/import/qemu.h"
+#include "convert/import/import.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -187,11 +186,10 @@ static int simple_read(struct qemu *q)
 	q->names = calloc(SIMPLE_IDS, sizeof(*q->names));
 	if (!q->names)
 		return -ENOMEM;
-	if (c.bad || version != SIMPLE_VERSION) {
-		log_err(q->o->log, "'%s' is version %llu of QEMU's simple back end: only 4 can be read",
-			q->o->input, (unsigned long long)version);
-		return -EPROTO;
-	}
+	if (c.bad || version != SIMPLE_VERSION)
+		return log_fail(q->o->log, -EPROTO,
+				"'%s' is version %llu of QEMU's simple back end: only 4 can be read",
+				q->o->input, (unsigned long long)version);
 	while (!ret && cursor_left(&c)) {
 		uint64_t type = cursor_u64(&c);
 
@@ -271,9 +269,7 @@ static int event_order(const void *a, const void *b)
 {
 	const struct qemu_event *x = a, *y = b;
 
-	if (x->ts != y->ts)
-		return x->ts < y->ts ? -1 : 1;
-	return x->args < y->args ? -1 : x->args > y->args; /* as they came */
+	return ORDER(x->ts, y->ts) ?: ORDER(x->args, y->args); /* as they came */
 }
 
 /* All in one stream of one machine. */
@@ -338,10 +334,8 @@ int qemu_import(const struct qemu_opts *o, struct qemu_result *r)
 	int ret;
 
 	*r = (struct qemu_result){ 0 };
-	if (!stat(o->input, &in) && !stat(o->output, &out) && same_file(&in, &out)) {
-		log_err(o->log, "'%s' is the input: name another file with -o", o->output);
-		return -EINVAL;
-	}
+	if (!stat(o->input, &in) && !stat(o->output, &out) && same_file(&in, &out))
+		return log_fail(o->log, -EINVAL, "'%s' is the input: name another file with -o", o->output);
 	ret = outfile_check(o->output, o->log);
 	if (ret)
 		return ret;

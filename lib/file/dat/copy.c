@@ -3,7 +3,6 @@
 #include "file/dat/copy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,8 +62,7 @@ static bool pid_listed(const void *pids, size_t i, const void *wanted)
 	return ((const uint64_t *)pids)[i] == *(const uint64_t *)wanted;
 }
 
-/* Joins the sources' tables of task names, lines "PID NAME"; of a pid with several names the last source's.
- */
+/* Joins the sources' tables of task names, lines "PID NAME"; the last source's name of a pid counts. */
 static int copy_names(struct copying *w)
 {
 	struct map seen = { 0 };
@@ -159,10 +157,8 @@ static int copy_edge(struct copied_cpu *p, const uint8_t *page)
 	bool first = true;
 	int ret = page_reader_init(&r, &p->layout, page, p->layout.size), next;
 
-	if (p->layout.data_offset != page_layout_default.data_offset) {
-		log_err(p->w->log, "pages of a 32-bit kernel cannot be divided");
-		return -ENOTSUP;
-	}
+	if (p->layout.data_offset != page_layout_default.data_offset)
+		return log_fail(p->w->log, -ENOTSUP, "pages of a 32-bit kernel cannot be divided");
 	while (!ret && (next = page_next(&r, &ev)) != 0) {
 		if (next < 0) { /* damaged from here on */
 			ret = page_write_lost(&p->writer, 0);
@@ -178,8 +174,7 @@ static int copy_edge(struct copied_cpu *p, const uint8_t *page)
 	return ret ?: page_flush(&p->writer, true);
 }
 
-/* One without records that can be read is wanted or not by the time in its header, else as the page before.
- */
+/* One without readable records is wanted or not by the time in its header, else as the page before. */
 static int copy_page(struct copied_cpu *p, const uint8_t *page)
 {
 	struct page_reader r;

@@ -17,11 +17,6 @@ bool clock_in_ticks(const char *clock)
 	return !strcmp(clock, "counter") || !strcmp(clock, "x86-tsc") || !strcmp(clock, "ppc-tb");
 }
 
-static bool not_after(const void *point, const void *ts)
-{
-	return ((const struct offset_point *)point)->time <= *(const uint64_t *)ts;
-}
-
 uint64_t offset_apply(const struct offset_table *t, uint32_t flags, uint64_t ts)
 {
 	const struct offset_point *low = t->v;
@@ -33,7 +28,7 @@ uint64_t offset_apply(const struct offset_table *t, uint32_t flags, uint64_t ts)
 	if (t->n == 1)
 		return ts + (uint64_t)t->v[0].offset;
 	/* the last offset point not later than ts, but never the very last one */
-	low += array_lower_bound(t->v + 1, t->n - 2, sizeof(*t->v), not_after, &ts);
+	low += array_lower_bound(t->v + 1, t->n - 2, sizeof(*t->v), u64_not_above, &ts);
 	/* Between two points (or beyond them): 64-bit wrapping and rounding as stock's. */
 	max = low + 1;
 	cor = (uint64_t)low->offset;
@@ -224,18 +219,11 @@ static int decode_table(struct cursor *c, struct offset_table *t)
 	return 0;
 }
 
-static int points_by_time(const void *a, const void *b)
-{
-	const struct offset_point *x = a, *y = b;
-
-	return x->time < y->time ? -1 : x->time > y->time;
-}
-
 static void tidy_table(struct offset_table *t)
 {
 	uint32_t kept = 0;
 
-	qsort(t->v, t->n, sizeof(*t->v), points_by_time);
+	qsort(t->v, t->n, sizeof(*t->v), compare_u64);
 	for (uint32_t k = 0; k < t->n; k++)
 		if (!k || t->v[k].time != t->v[kept - 1].time)
 			t->v[kept++] = t->v[k];

@@ -26,16 +26,14 @@ int dat_options_add(struct dat_options *o, uint16_t id, const void *data, size_t
 
 	if (len > INT32_MAX)
 		return -EINVAL;
-	v = array_grow(o->v, o->n, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	o->v = v;
-	copy = malloc(len ? len : 1);
+	v = array_next(&o->v, o->n, sizeof(*v));
+	copy = v ? malloc(len ? len : 1) : NULL;
 	if (!copy)
 		return -ENOMEM;
 	if (len)
 		memcpy(copy, data, len);
-	o->v[o->n++] = (struct dat_option){ .id = id, .data = copy, .len = (uint32_t)len };
+	*v = (struct dat_option){ .id = id, .data = copy, .len = (uint32_t)len };
+	o->n++;
 	return 0;
 }
 

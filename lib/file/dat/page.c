@@ -86,13 +86,10 @@ int page_layout_read(int dirfd, const char *path, struct page_layout *out)
 	struct buf text = { 0 };
 	int ret = read_file_at(dirfd, path, HEADER_PAGE_MAX, &text);
 
-	if (!ret)
-		ret = page_layout_parse((char *)text.data, text.len, out);
+	ret = ret ?: page_layout_parse((char *)text.data, text.len, out);
 	buf_release(&text);
 	return ret;
 }
-
-/* ---- reading -------------------------------------------------------------- */
 
 int page_reader_init(struct page_reader *r, const struct page_layout *layout, const void *page, size_t len)
 {

@@ -77,8 +77,7 @@ static int unzip(struct unzips *u, const void *in, size_t csize, void *out, size
 
 int reader_bad(const struct reader *r, const char *what)
 {
-	log_err(r->log, "not a whole trace.dat: %s", what);
-	return -EBADMSG;
+	return log_fail(r->log, -EBADMSG, "not a whole trace.dat: %s", what);
 }
 
 int reader_failed(const struct reader *r, int error, const char *what)
@@ -124,13 +123,10 @@ static int unzip_body(struct unzips *u, struct buf *body)
 
 struct buf *reader_add_body(struct reader *r)
 {
-	struct buf *v = array_grow(r->bodies, r->n_bodies, sizeof(*v));
+	struct buf *v = array_next(&r->bodies, r->n_bodies, sizeof(*v));
 
-	if (!v)
-		return NULL;
-	r->bodies = v;
-	v[r->n_bodies] = (struct buf){ 0 };
-	return &v[r->n_bodies++];
+	r->n_bodies += !!v;
+	return v;
 }
 
 int reader_body(struct reader *r, uint64_t offset, uint64_t len, bool zipped, struct cursor *out)

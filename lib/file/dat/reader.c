@@ -8,8 +8,6 @@
 #include "file/dat/reader-priv.h"
 #include "base/array.h"
 
-/* ---- texts, options and buffers ---------------------------------------------------------- */
-
 static struct dat_text take_text(struct cursor *c, uint64_t len)
 {
 	const char *data = len <= SIZE_MAX ? cursor_take(c, (size_t)len) : NULL;
@@ -110,12 +108,10 @@ static int reader_add_option(struct reader *r, uint16_t id, const void *data, si
 static struct reader_buffer *reader_add_buffer(struct reader *r, const char *name, const char *clock,
 					       uint32_t page_size, size_t n_cpus)
 {
-	struct reader_buffer *v = array_grow(r->info.buffers, r->info.n_buffers, sizeof(*v));
+	struct reader_buffer *v = array_next(&r->info.buffers, r->info.n_buffers, sizeof(*v));
 
 	if (!v)
 		return NULL;
-	r->info.buffers = v;
-	v += r->info.n_buffers;
 	*v = (struct reader_buffer){ .name = name, .clock = clock, .page_size = page_size };
 	v->cpus = calloc(n_cpus ? n_cpus : 1, sizeof(*v->cpus));
 	if (!v->cpus)
@@ -235,10 +231,8 @@ static int open_v7(struct reader *r, struct cursor *c)
 		return reader_bad(r, "the front");
 	r->info.compression = name;
 	r->zstd = !strcmp(name, "zstd");
-	if (!r->zstd && strcmp(name, "none")) {
-		log_err(r->log, "compressed with %s, which is not supported", name);
-		return -ENOTSUP;
-	}
+	if (!r->zstd && strcmp(name, "none"))
+		return log_fail(r->log, -ENOTSUP, "compressed with %s, which is not supported", name);
 	while (next) {
 		struct cursor body;
 		int ret;
@@ -400,8 +394,7 @@ static int open_v6(struct reader *r, uint64_t front)
 	}
 	if (!ret && v6_mark(&c, "flyrecord"))
 		ret = take_flyrecord(r, &c, "", n_cpus);
-	if (!ret)
-		ret = v6_instances(r, &whole, v, n, n_cpus);
+	ret = ret ?: v6_instances(r, &whole, v, n, n_cpus);
 	free(v);
 	return ret;
 }
@@ -427,11 +420,9 @@ static int open_dat(struct reader *r)
 	r->info.page_size = cursor_u32(&c);
 	if (c.bad || r->info.page_size < 64 || r->info.page_size > (1u << 20))
 		return reader_bad(r, "the front");
-	if ((strcmp(version, "6") && strcmp(version, "7")) || endian || longs != 8) {
-		log_err(r->log, "version %.8s, %s-endian, %u-byte longs: not supported", version,
-			endian ? "big" : "little", longs);
-		return -ENOTSUP;
-	}
+	if ((strcmp(version, "6") && strcmp(version, "7")) || endian || longs != 8)
+		return log_fail(r->log, -ENOTSUP, "version %.8s, %s-endian, %u-byte longs: not supported",
+				version, endian ? "big" : "little", longs);
 	r->info.version = version[0] - '0';
 	return r->info.version == 7 ? open_v7(r, &c) : open_v6(r, (uint64_t)(c.p - start));
 }

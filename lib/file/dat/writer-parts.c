@@ -88,10 +88,7 @@ static void add_stat(struct buf *out, const char *text)
 	dat_add_option(out, DAT_CPUSTAT, text, (uint32_t)strlen(text) + 1);
 }
 
-/*
- * Stock shows all CPUSTATs as one text. A heading, itself a CPUSTAT, separates
- * the buffers.
- */
+/* Stock shows all CPUSTATs as one text. A heading, itself a CPUSTAT, separates the buffers. */
 static void add_stats(struct buf *out, const struct dat_buffer *b)
 {
 	bool headed = !b->name[0];
@@ -160,8 +157,6 @@ const struct dat_option *dat_find_option(const struct dat_file *f, uint16_t id)
 			return &f->options[i];
 	return NULL;
 }
-
-/* ---- pages ------------------------------------------------------------------------------- */
 
 /* Pages in a compressed chunk: stock's number. */
 #define CHUNK_PAGES 10

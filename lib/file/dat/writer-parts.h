@@ -33,8 +33,7 @@ struct dat_place {
 /* "tracing", version, byte order, size of long, page size. */
 void dat_put_magic(struct dat_out *o, int version, uint32_t page_size);
 
-/* Appends the bytes of section `id` (DAT_HEADER_INFO ... DAT_CMDLINES), as both versions have them. -ENOMEM.
- */
+/* Appends the bytes of section `id` (DAT_HEADER_INFO ... DAT_CMDLINES) as both versions have them. -ENOMEM */
 int dat_part(const struct dat_file *f, uint16_t id, struct buf *out);
 
 /* Options have the same form in both versions. */

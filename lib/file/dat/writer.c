@@ -353,9 +353,7 @@ static int check_buffer(const struct dat_file *f, size_t i)
 		if (b->cpus[cpu].size % b->page_size)
 			return -EINVAL;
 	/* version 6 has one page size, in front of the file */
-	if (f->version == 6 && b->page_size != f->buffers[0].page_size)
-		return -ENOTSUP;
-	return 0;
+	return f->version == 6 && b->page_size != f->buffers[0].page_size ? -ENOTSUP : 0;
 }
 
 bool dat_writes_option(uint16_t id)
@@ -406,17 +404,14 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 	struct dat_writer w = { .f = f, .log = log };
 	int ret = writer_check(f);
 
-	if (ret) {
-		log_err(log, "cannot write a version %d trace file: %s", f->version, strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return log_fail(log, ret, "cannot write a version %d trace file: %s", f->version,
+				strerror(-ret));
 	for (size_t i = 0; i < f->n_buffers; i++)
 		w.total += dat_buffer_size(&f->buffers[i]);
 	ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w) ?: zip_start(&w);
-	if (!ret)
-		ret = w.f->version == 6 ? dat_write_v6(&w) : dat_write_v7(&w);
-	if (!ret)
-		ret = dat_out_flush(&w.out);
+	ret = ret ?: w.f->version == 6 ? dat_write_v6(&w) : dat_write_v7(&w);
+	ret = ret ?: dat_out_flush(&w.out);
 	ZSTD_freeCCtx(w.zip);
 	dat_pages_release(&w);
 	dat_out_release(&w.out);

@@ -56,9 +56,7 @@ ssize_t msg_size(const void *head)
 
 	get32(&c);
 	fixed = get32(&c);
-	if (size < MSG_HEAD || size > MSG_MAX || fixed > size - MSG_HEAD)
-		return -EBADMSG;
-	return (ssize_t)size;
+	return size < MSG_HEAD || size > MSG_MAX || fixed > size - MSG_HEAD ? -EBADMSG : (ssize_t)size;
 }
 
 int msg_parse(struct msg *m, const void *bytes, size_t len)

@@ -211,9 +211,7 @@ int transport_local(int fd, struct transport_addr *local)
 	union sock s = { 0 };
 	socklen_t len = sizeof(s);
 
-	if (getsockname(fd, &s.any, &len) < 0)
-		return -errno;
-	return from_sock(&s, local);
+	return getsockname(fd, &s.any, &len) < 0 ? -errno : from_sock(&s, local);
 }
 
 static int new_socket(const struct transport_addr *a, const union sock *s)
@@ -263,9 +261,7 @@ static int bind_socket(int fd, const struct transport_addr *a, const union sock 
 		/* the mode that the new file gets */
 		fchmod(fd, 0600);
 	}
-	if (bind(fd, &s->any, len) < 0)
-		return -errno;
-	return 0;
+	return bind(fd, &s->any, len) < 0 ? -errno : 0;
 }
 
 int transport_listen(const struct transport_addr *a, int backlog, uint32_t *port)
@@ -370,9 +366,7 @@ static int connect_once(int fd, const struct sockaddr *s, socklen_t len, const s
 			ret = msg_poll(fd, POLLOUT, w);
 			if (ret)
 				return ret;
-			if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
-				return -errno;
-			return -error;
+			return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
 		}
 		if (error != EAGAIN)
 			return -error;

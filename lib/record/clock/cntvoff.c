@@ -130,8 +130,7 @@ static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
 
 	snprintf(path, sizeof(path), "events/" GROUP "/%s/format", event);
 	ret = read_file_at(dirfd, path, TEXT_MAX, &text);
-	if (!ret)
-		ret = event_format_parse((char *)text.data, text.len, &f);
+	ret = ret ?: event_format_parse((char *)text.data, text.len, &f);
 	if (!ret)
 		ret = take_field(&f, "voff", 8, &p->cntvoff) ?: take_field(&f, "id", 4, &p->id) ?:
 		      take_field(&f, "vm", 4, &p->vm) ?: take_field(&f, "common_pid", 4, &p->pid);
@@ -241,13 +240,6 @@ static int take_loads(struct cntvoff_probe *p, size_t len)
 	return 0;
 }
 
-static int compare_loads(const void *a, const void *b)
-{
-	const struct load *x = a, *y = b;
-
-	return x->time < y->time ? -1 : x->time > y->time;
-}
-
 /*
  * Lost records have neither a VM nor a time between two drains: any VM may have changed before its
  * next record.
@@ -262,7 +254,7 @@ int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
 	for (size_t i = 0; i < p->n_fds && !ret; i++)
 		while (!ret && p->fds[i] >= 0 && (n = read(p->fds[i], p->page, p->layout.size)) > 0)
 			ret = take_loads(p, (size_t)n);
-	array_sort(p->loads, p->n_loads, sizeof(*p->loads), compare_loads);
+	array_sort(p->loads, p->n_loads, sizeof(*p->loads), compare_u64);
 	for (size_t i = 0; i < p->n_loads && !ret; i++) {
 		const struct load *l = &p->loads[i];
 
@@ -281,15 +273,11 @@ int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
 
 static int read_tsc_number(const char *vcpu, const char *name, int64_t *out)
 {
-	char *path = str_printf("%s/%s", vcpu, name);
-	struct buf text = { 0 };
-	int ret = path ? read_file(path, 64, &text) : -ENOMEM;
+	char text[32];
 
-	if (!ret && (!buf_str(&text) || sscanf(buf_str(&text), "%" SCNd64, out) != 1))
-		ret = -EBADMSG;
-	buf_release(&text);
-	free(path);
-	return ret;
+	return read_line_at(AT_FDCWD, text, sizeof(text), "%s/%s", vcpu, name)
+		       ?: sscanf(text, "%" SCNd64, out) == 1 ? 0
+							     : -EBADMSG;
 }
 
 int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log)

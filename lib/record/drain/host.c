@@ -10,7 +10,6 @@
 
 #include "record/drain/source.h"
 #include "record/drain/splice.h"
-#include "record/spool/spool.h"
 #include "record/tracefs/dir.h"
 #include "base/files.h"
 
@@ -119,8 +118,9 @@ int host_open(struct source **out, int tracing_dirfd, const char *name, const ch
 {
 	int fd = openat(tracing_dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint32_t size = (uint32_t)sysconf(_SC_PAGESIZE);
-	struct buf text = { 0 };
 	unsigned int n_cpus;
+	unsigned long kb;
+	char text[16];
 	struct host *h;
 	int ret;
 
@@ -131,13 +131,11 @@ int host_open(struct source **out, int tracing_dirfd, const char *name, const ch
 	if (!h) {
 		close(fd);
 		return ret ?: -ENOMEM;
-	} /* sub-buffers may be larger than a page since Linux 6.8 */
-	if (!read_file_at(fd, "buffer_subbuf_size_kb", 64, &text) && buf_str(&text)) {
-		unsigned long kb = strtoul(buf_str(&text), NULL, 10);
-
-		size = kb && kb <= 1024 ? (uint32_t)kb * 1024 : size;
 	}
-	buf_release(&text);
+	/* sub-buffers may be larger than a page since Linux 6.8 */
+	read_line_at(fd, text, sizeof(text), "buffer_subbuf_size_kb");
+	kb = strtoul(text, NULL, 10);
+	size = kb && kb <= 1024 ? (uint32_t)kb * 1024 : size;
 	h->dirfd = fd;
 	h->log = log;
 	h->source = (struct source){ .ops = &host_ops,

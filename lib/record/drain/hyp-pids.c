@@ -132,12 +132,8 @@ int tasks_pid(struct tasks *t, uint64_t ts)
 		if (t->have_next && t->next_after_loss && t->next_from != t->current)
 			t->current = -1; /* some switch between is lost */
 	}
-	if (t->current >= 0 || !t->have_next || t->next_after_loss)
-		return t->current;
-	return t->next_from;
+	return t->current >= 0 || !t->have_next || t->next_after_loss ? t->current : t->next_from;
 }
-
-/* ---- a buffer's records -------------------------------------------------------------------- */
 
 struct hyp_pids {
 	struct tasks **tasks; /* per CPU */

@@ -127,8 +127,7 @@ static int remote_reader_record(void *ctx, const struct hyprecord *rec)
 /* Flushes, unless ret is an error, which is returned. */
 static int remote_reader_close(struct remote_reader *x, int ret)
 {
-	if (!ret)
-		ret = page_flush(&x->out.w, true);
+	ret = ret ?: page_flush(&x->out.w, true);
 	page_writer_release(&x->out.w);
 	hyptext_free(x->text);
 	free(x->record);
@@ -200,11 +199,9 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
 	struct page_event ev;
 	int more = 0, ret = page_reader_init(&pr, &x->r->layout, page, len);
 
-	if (ret && is_text(page, len)) {
-		log_err(x->r->log, "%s: these are lines of trace_pipe, not pages of trace_pipe_raw",
-			x->r->path);
-		return -EPROTO;
-	}
+	if (ret && is_text(page, len))
+		return log_fail(x->r->log, -EPROTO,
+				"%s: these are lines of trace_pipe, not pages of trace_pipe_raw", x->r->path);
 	if (ret) { /* builds between two Android fixes hand out such pages: count, go on */
 		x->d->stats->bad++;
 		x->turn = 0;

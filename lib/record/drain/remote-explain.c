@@ -2,7 +2,6 @@
 /* Reasons for a missing hypervisor buffer: every cause that can be seen, in plain words. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -65,12 +65,8 @@ int remote_switch(struct remote *r, const char *event, bool on)
 
 	snprintf(name, sizeof(name), "events/%s/%s/enable", r->events.system, event);
 	ret = remote_undo_file(r, undo_write, name, on ? "1" : "0");
-	if (ret)
-		log_err(r->log, "cannot switch %s/%s: %s", r->path, name, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(r->log, ret, "cannot switch %s/%s", r->path, name) : 0;
 }
-
-/* ---- functions --------------------------------------------------------------------------- */
 
 #define LIST_MAX (4u << 20)
 #define FILTER	 "set_ftrace_filter"
@@ -113,13 +109,12 @@ int remote_set_functions(struct remote *r, const struct buffer_plan *b)
 
 	if (!b->tracer && !b->funcs.n && !b->notrace.n)
 		return 0;
-	if (!hypevents_by_name(&r->events, "func", 4)) {
-		log_err(r->log,
+	if (!hypevents_by_name(&r->events, "func", 4))
+		return log_fail(
+			r->log, -ENOENT,
 			"-p function: %s has no event func: this kernel does not trace the hypervisor's "
 			"functions (Android's CONFIG_PROTECTED_NVHE_FTRACE does)",
 			r->path);
-		return -ENOENT;
-	}
 	if (!b->funcs.n && !b->notrace.n)
 		return 0;
 	/*
@@ -140,26 +135,19 @@ int remote_set_functions(struct remote *r, const struct buffer_plan *b)
 	return ret ?: poke_functions(r, FILTER, &b->funcs) ?: poke_functions(r, NOTRACE, &b->notrace);
 }
 
-/* ---- a buffer that somebody has switched on before ----------------------------------------- */
-
 /* Whether a file holds "1". */
 static bool remote_file_on(const struct remote *r, const char *name)
 {
-	struct buf text = { 0 };
-	bool on = !read_file_at(r->dirfd, name, 4096, &text) && text.len && text.data[0] == '1';
+	char on[8];
 
-	buf_release(&text);
-	return on;
+	return !read_line_at(r->dirfd, on, sizeof(on), "%s", name) && *on == '1';
 }
 
 bool remote_is_loaded(const struct remote *r)
 {
-	struct buf text = { 0 };
-	bool loaded = !read_file_at(r->dirfd, "buffer_size_kb", 4096, &text) && buf_str(&text) &&
-		      strstr(buf_str(&text), "(loaded)");
+	char size[64];
 
-	buf_release(&text);
-	return loaded;
+	return !read_line_at(r->dirfd, size, sizeof(size), "buffer_size_kb") && strstr(size, "(loaded)");
 }
 
 bool remote_runs(const struct remote *r)

@@ -122,41 +122,26 @@ static int remote_probe(struct remote *r)
 {
 	int ret = tracefs_cpus(r->dirfd, "per_cpu", &r->source.n_cpus);
 
-	if (ret && ret != -ENOENT) {
-		log_err(r->log, "cannot read %s/per_cpu: %s", r->path, errno_text(ret));
-		return ret;
-	}
-	if (!r->source.n_cpus) {
-		log_err(r->log, "%s/per_cpu has no CPUs", r->path);
-		return -ENOENT;
-	}
+	if (ret && ret != -ENOENT)
+		return log_fail_errno(r->log, ret, "cannot read %s/per_cpu", r->path);
+	if (!r->source.n_cpus)
+		return log_fail(r->log, -ENOENT, "%s/per_cpu has no CPUs", r->path);
 	r->raw = exists_at(r->dirfd, "per_cpu/cpu0", "trace_pipe_raw");
 	if (!r->raw)
 		return 0;
 	ret = page_layout_read(r->dirfd, "events/header_page", &r->layout);
-	if (ret)
-		log_err(r->log, "cannot use %s/events/header_page: %s", r->path, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(r->log, ret, "cannot use %s/events/header_page", r->path) : 0;
 }
 
 static int remote_start(struct source *s);
 static int remote_stop(struct source *s);
 
-static const struct source_ops text_ops = {
-	.kind = "hyp-text",
-	.start = remote_start,
-	.stop = remote_stop,
-	.drain = remote_drain,
-	.stat = source_stat,
-};
-
-static const struct source_ops raw_ops = {
-	.kind = "hyp-raw",
-	.start = remote_start,
-	.stop = remote_stop,
-	.drain = remote_drain,
-	.stat = source_stat,
-};
+#define REMOTE_OPS(name)                                                                                     \
+	{                                                                                                    \
+		.kind = name, .start = remote_start, .stop = remote_stop, .drain = remote_drain,             \
+		.stat = source_stat                                                                          \
+	}
+static const struct source_ops text_ops = REMOTE_OPS("hyp-text"), raw_ops = REMOTE_OPS("hyp-raw");
 
 static void fill_source(struct remote *r)
 {
@@ -262,33 +247,28 @@ static bool wanted(const struct remote *r, const struct buffer_plan *b, const ch
 
 static int remote_is_read(const struct remote *r)
 {
-	log_err(r->log,
+	return log_fail(
+		r->log, -EBUSY,
 		"the hypervisor's buffer is in use: somebody reads %s/trace_pipe or trace; its size cannot "
 		"be set while a reader is open",
 		r->path);
-	return -EBUSY;
 }
 
 /* Free to be used: off, and what an earlier reader left in it cleared. */
 static int claim(struct remote *r)
 {
-	struct buf text = { 0 };
-	int ret = read_file_at(r->dirfd, "tracing_on", 4096, &text);
-	bool on = !ret && text.len && text.data[0] != '0';
+	char on[8];
+	int ret = read_line_at(r->dirfd, on, sizeof(on), "tracing_on");
 
-	buf_release(&text);
-	if (ret) {
-		log_err(r->log, "cannot read %s/tracing_on: %s%s", r->path, errno_text(ret),
-			ret == -EACCES ? " (root is needed)" : "");
-		return ret;
-	}
-	if (on) {
-		log_err(r->log,
+	if (ret)
+		return log_fail(r->log, ret, "cannot read %s/tracing_on: %s%s", r->path, errno_text(ret),
+				ret == -EACCES ? " (root is needed)" : "");
+	if (*on && *on != '0')
+		return log_fail(
+			r->log, -EBUSY,
 			"the hypervisor's buffer is in use: %s/tracing_on is 1 (another program is tracing: "
 			"--take-over continues that, or write 0 to it)",
 			r->path);
-		return -EBUSY;
-	}
 	if (!exists_at(r->dirfd, ".", "trace")) /* the oldest Android kernels have none, and start empty */
 		return 0;
 	ret = write_file_at(r->dirfd, "trace", "0", 1);
@@ -325,10 +305,8 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 	/* events that show whether another process reads the buffer */
 	r->turns = r->raw && hypevents_by_name(&r->events, "hyp_enter", 9) && wanted(r, b, "hyp_enter") &&
 		   hypevents_by_name(&r->events, "hyp_exit", 8) && wanted(r, b, "hyp_exit");
-	if (!n_on) {
-		log_err(r->log, "no event of the hypervisor is left to record");
-		return -EINVAL;
-	}
+	if (!n_on)
+		return log_fail(r->log, -EINVAL, "no event of the hypervisor is left to record");
 	log_info(r->log, "%s: %s, %zu events, %llu KiB per CPU, %s", r->name, r->path, n_on,
 		 (unsigned long long)r->size_kb, r->raw ? "raw pages" : "text");
 	return 0;
@@ -406,10 +384,8 @@ int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
 
 	if (!ret && first_id + remote_n_formats(&r->events) - 1 > INT16_MAX)
 		ret = -ERANGE; /* KernelShark keeps ids in an int16 */
-	if (ret) {
-		log_err(r->log, "no room for the hypervisor's event ids above %u", first_id);
-		return ret;
-	}
+	if (ret)
+		return log_fail(r->log, ret, "no room for the hypervisor's event ids above %u", first_id);
 	r->spool = spool;
 	return remote_events_save(spool, first_id, r->events.system, r->raw, &r->formats);
 }

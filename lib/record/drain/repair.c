@@ -8,12 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "file/dat/page.h"
 #include "record/hyp/nvhe.h"
 #include "record/drain/spool-to-dat.h"
-#include "record/spool/spool.h"
 #include "base/array.h"
 #include "base/files.h"
 
@@ -59,8 +57,6 @@ struct repair_cpu {
 	int last_vcpu; /* the one seen last, which need not be looked up again */
 	int error;     /* of a hyp_cntvoff record, written between two others */
 };
-
-/* ---- CNTVOFFs --------------------------------------------------------------------- */
 
 static struct cntvoff *cntvoff_find(const struct repair *r, int vcpu)
 {
@@ -115,8 +111,6 @@ static void on_step(void *ctx, const struct nvhe_step *s)
 		x->error = page_write(&x->writer, s->ts > x->last_ts ? s->ts : x->last_ts, &rec, sizeof(rec));
 	}
 }
-
-/* ---- one CPU ---------------------------------------------------------------------- */
 
 static int repair_record(struct repair_cpu *x, const struct page_event *ev)
 {
@@ -196,8 +190,6 @@ static int repair_cpu(struct repair *r, unsigned int cpu)
 	return ret;
 }
 
-/* ---- one buffer --------------------------------------------------------------------- */
-
 static int repair_buffer(struct spool *spool, size_t number)
 {
 	struct repair r = { .spool = spool,
@@ -233,8 +225,6 @@ static int repair_buffer(struct spool *spool, size_t number)
 	return ret;
 }
 
-/* ---- the spool ------------------------------------------------------------------------ */
-
 bool spool_wants_repair(const struct spool *spool)
 {
 	struct buf mark = { 0 };
@@ -262,7 +252,5 @@ int spool_repair(struct spool *spool, const struct log *log)
 		if (!strcmp(spool_buffer(spool, i)->kind, "hyp-text"))
 			ret = repair_buffer(spool, i);
 	ret = ret ?: spool_rewrite_end(spool, SPOOL_REPAIRED);
-	if (ret)
-		log_err(log, "the times of the hypervisor's records cannot be repaired: %s", errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "the times of the hypervisor's records cannot be repaired") : 0;
 }

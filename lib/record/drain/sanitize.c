@@ -99,11 +99,9 @@ int sanitize_spool(const struct spool *s, const struct log *log)
 		if (strcmp(spool_buffer(s, i)->kind, "guest"))
 			continue;
 		ret = sanitize_buffer(s, i, &m);
-		if (ret) {
-			log_err(log, "%s: the guest's pages cannot be gone through: %s", spool_dir(s),
-				errno_text(ret));
-			return ret;
-		}
+		if (ret)
+			return log_fail_errno(log, ret, "%s: the guest's pages cannot be gone through",
+					      spool_dir(s));
 		if (m.bad)
 			log_warn(log,
 				 "%s: %" PRIu64 " of the guest's pages made no sense: their events are lost",
@@ -111,8 +109,6 @@ int sanitize_spool(const struct spool *s, const struct log *log)
 	}
 	return 0;
 }
-
-/* ---- an end that was cut off ---------------------------------------------------------------- */
 
 int spool_mark_cut(const struct spool *s)
 {

@@ -102,8 +102,6 @@ ssize_t splice_move(struct splice *m)
 	return ret ? ret : n;
 }
 
-/* ---- a CPU's trace_pipe_raw -------------------------------------------------------------- */
-
 #define WAIT_MS 100
 
 int rawpipe_wait(int fd, const struct drain *d)
@@ -113,9 +111,7 @@ int rawpipe_wait(int fd, const struct drain *d)
 				  .tv_nsec = (long)(d->sleep_us % 1000000) * 1000 };
 
 	if (d->sleep_us) {
-		if (ppoll(p, 1, &pause, NULL) < 0 && errno != EINTR)
-			return -errno;
-		return 0;
+		return ppoll(p, 1, &pause, NULL) < 0 && errno != EINTR ? -errno : 0;
 	}
 	if (poll(p, 2, WAIT_MS) < 0 && errno != EINTR)
 		return -errno;
@@ -168,8 +164,6 @@ int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain 
 	close(in);
 	return ret;
 }
-
-/* ---- pages that are made here ------------------------------------------------------------ */
 
 static int drain_emit(void *ctx, const void *page, size_t size)
 {

@@ -14,7 +14,6 @@
 #include "file/dat/options.h"
 #include "file/dat/pauses.h"
 #include "file/dat/print-format.h"
-#include "file/dat/writer.h"
 #include "base/outfile.h"
 #include "base/array.h"
 #include "base/cursor.h"
@@ -214,9 +213,7 @@ static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
 		struct buf *b = &f->hyp_texts[f->n_hyp_texts];
 
 		remote_format(&f->hyp, f->n_hyp_texts, b);
-		ret = buf_status(b);
-		if (!ret)
-			ret = formats_add_text(f, buf_str(b), b->len);
+		ret = buf_status(b) ?: formats_add_text(f, buf_str(b), b->len);
 	}
 	return ret;
 }
@@ -278,9 +275,7 @@ static int load_text(struct dat_job *j, const char *name, struct buf *out, bool 
 
 	if (ret == -ENOENT && !needed)
 		return 0;
-	if (ret)
-		log_err(j->log, "%s/texts/%s: %s", spool_dir(j->spool), name, errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(j->log, ret, "%s/texts/%s", spool_dir(j->spool), name) : 0;
 }
 
 static int job_add_texts(struct dat_job *j)
@@ -399,7 +394,7 @@ static int add_clock(struct dat_job *j)
 		name = clock ? clock : "";
 	/*
 	 * in sec.usec: stock shows ns of clocks it does not know as raw numbers ("realtime":
-	 * lib/convert/import/qemu.h)
+	 * lib/convert/import/import.h)
 	 */
 	if (strcmp(name, "boot") && strcmp(name, "realtime"))
 		return 0;

@@ -114,16 +114,13 @@ int collect_pids(struct spool *spool, const int *pids, size_t n)
 	ret = buf_str(&listed) ? 0 : -ENOMEM;
 	for (size_t i = 0; i < n && !ret; i++) {
 		struct cursor c = cursor_at(listed.data, listed.len);
-		struct buf comm = { 0 };
 		bool there = false;
-		char path[48];
+		char comm[64];
 
 		while (!there && cursor_line(&c, &line, &len))
 			there = atoi(line) == pids[i];
-		snprintf(path, sizeof(path), "/proc/%d/comm", pids[i]);
-		if (!there && !read_file(path, 4096, &comm))
-			buf_printf(&more, "%d %s", pids[i], buf_str(&comm));
-		buf_release(&comm);
+		if (!there && !read_line_at(AT_FDCWD, comm, sizeof(comm), "/proc/%d/comm", pids[i]))
+			buf_printf(&more, "%d %s\n", pids[i], comm);
 	}
 	if (!ret && more.len)
 		ret = spool_append_text(spool, "saved_cmdlines", more.data, more.len);
@@ -132,8 +129,6 @@ out:
 	buf_release(&more);
 	return ret;
 }
-
-/* ---- of another trace.dat ------------------------------------------------------------------ */
 
 #define FORMATS_MAX (32u << 20) /* of a kernel: some 5 MB */
 

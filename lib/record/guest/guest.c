@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/files.h"
@@ -50,13 +49,10 @@ void guests_release(struct guests *g)
 
 struct guest *guests_add(struct guests *g)
 {
-	struct guest *v = array_grow(g->v, g->n, sizeof(*v));
+	struct guest *v = array_next(&g->v, g->n, sizeof(*v));
 
-	if (!v)
-		return NULL;
-	g->v = v;
-	v[g->n] = (struct guest){ 0 };
-	return &v[g->n++];
+	g->n += !!v;
+	return v;
 }
 
 const struct guest_vcpu *guest_vcpu(const struct guest *g, unsigned int cpu)
@@ -145,8 +141,6 @@ int guests_merge(struct guests *g, struct guest *more)
 	guest_release(more);
 	return 0;
 }
-
-/* ---- small reads below /proc/PID ------------------------------------------------------------ */
 
 static int by_number(const void *a, const void *b)
 {

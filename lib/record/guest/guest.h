@@ -9,10 +9,7 @@
 
 #include "base/log.h"
 
-/*
- * Guests: what -A names, which virtual machines run here, and which host
- * threads are their vCPUs.
- */
+/* Guests: what -A names, which virtual machines run here, and which host threads are their vCPUs. */
 
 #define GUEST_PORT   823 /* trace-cmd's and our agent's */
 #define GUEST_NO_CID 0	 /* CID 0 is the hypervisor's own and never a guest's */

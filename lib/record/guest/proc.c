@@ -251,18 +251,12 @@ out:
 	return ret;
 }
 
-/* ---- every VM of the machine, by asking each source in turn -------------------------------- */
-
 static int vm_by_pid(const void *a, const void *b)
 {
 	const struct guest *x = a, *y = b;
 
 	/* those without a pid come last, by CID */
-	if (!x->pid != !y->pid)
-		return !x->pid - !y->pid;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->cid < y->cid ? -1 : x->cid > y->cid;
+	return ORDER(!x->pid, !y->pid) ?: ORDER(x->pid, y->pid) ?: ORDER(x->cid, y->cid);
 }
 
 int guests_find(struct guests *out, const struct guest_opts *o)

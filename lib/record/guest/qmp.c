@@ -19,8 +19,6 @@
 #include "base/array.h"
 #include "base/files.h"
 
-/* ---- sockets ----------------------------------------------------------------------------- */
-
 #define ANSWER_MAX    (1u << 20)
 #define PROBE_HOLD_MS 200
 
@@ -163,8 +161,7 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
 	ret = fd < 0 ? fd : 0;
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(say); i++)
 		ret = guest_sock_write(fd, say[i], &w) ?: qmp_answer(fd, &in, &line, &w);
-	if (!ret)
-		ret = guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
+	ret = ret ?: guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
 	buf_release(&in);
 	buf_release(&line);
 	fd_close(&fd);
@@ -173,8 +170,6 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
 			  strerror(-ret));
 	return ret;
 }
-
-/* ---- whether an agent listens -------------------------------------------------------------- */
 
 const char *guest_answer_name(enum guest_answer a)
 {

@@ -26,10 +26,9 @@ static int set_port(struct guest_spec *s, const char *arg, const char *text, con
 	/* VMADDR_PORT_ANY is no port */
 	uint64_t max = s->kind == GUEST_TCP ? 65535 : UINT32_MAX - 1u;
 
-	if (!all_digits(text) || parse_u64(text, &port) || !port || port > max) {
-		log_err(log, "guest '%s': '%s' is no port (1 to %llu)", arg, text, (unsigned long long)max);
-		return -EINVAL;
-	}
+	if (!all_digits(text) || parse_u64(text, &port) || !port || port > max)
+		return log_fail(log, -EINVAL, "guest '%s': '%s' is no port (1 to %llu)", arg, text,
+				(unsigned long long)max);
 	s->port = (uint32_t)port;
 	return 0;
 }
@@ -96,10 +95,8 @@ static int parse_unix(struct guest_spec *s, const char *arg, char *path, const s
 		if (set_port(s, arg, colon + 1, log))
 			return -EINVAL;
 	}
-	if (!*path) {
-		log_err(log, "guest '%s': no path after 'unix:'", arg);
-		return -EINVAL;
-	}
+	if (!*path)
+		return log_fail(log, -EINVAL, "guest '%s': no path after 'unix:'", arg);
 	s->addr = strdup(path);
 	base = strrchr(path, '/');
 	if (!s->name)
@@ -113,22 +110,17 @@ static int parse_address(struct guest_spec *s, const char *arg, char *rest, cons
 	bool brackets = *rest == '[';
 	char *port = cut_port(rest);
 
-	if (!*rest) {
-		log_err(log, "guest '%s': no %s", arg,
-			s->named ? "CID or address after '@'" : "name, CID or address");
-		return -EINVAL;
-	}
+	if (!*rest)
+		return log_fail(log, -EINVAL, "guest '%s': no %s", arg,
+				s->named ? "CID or address after '@'" : "name, CID or address");
 	if (!s->name)
 		s->name = strdup(rest);
 	if (all_digits(rest)) {
 		s->kind = GUEST_VSOCK;
-		if (!guest_cid_parse(rest, &s->cid)) {
-			log_err(log, "guest '%s': %s is no guest's CID", arg, rest);
-			return -EINVAL;
-		}
+		if (!guest_cid_parse(rest, &s->cid))
+			return log_fail(log, -EINVAL, "guest '%s': %s is no guest's CID", arg, rest);
 	} else if ((brackets || strchr(rest, ':')) && !is_ipv6(rest)) {
-		log_err(log, "guest '%s': '%s' is no address", arg, rest);
-		return -EINVAL;
+		return log_fail(log, -EINVAL, "guest '%s': '%s' is no address", arg, rest);
 	} else if (s->named || strpbrk(rest, ".:")) {
 		s->kind = GUEST_TCP;
 		s->addr = strdup(rest);
@@ -216,11 +208,11 @@ int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct gu
 			s->kind = GUEST_UNIX;
 			return 0;
 		}
-		if (!(*vm)->cid) {
-			log_err(log, "VM '%s' (pid %d) has no vsock device; add one, or give %s@ADDRESS:PORT",
+		if (!(*vm)->cid)
+			return log_fail(
+				log, -ENXIO,
+				"VM '%s' (pid %d) has no vsock device; add one, or give %s@ADDRESS:PORT",
 				s->name, (*vm)->pid, s->name);
-			return -ENXIO;
-		}
 		s->kind = GUEST_VSOCK;
 		s->cid = (*vm)->cid;
 		return 0;

@@ -19,25 +19,6 @@
 #define SYSCALL_LOOK_MS 100    /* time to look for threads in KVM_RUN */
 #define VCPUS_MAX	4096
 
-/* ---- small reads below /proc/PID, a directory descriptor of which is given ------------------- */
-
-/* The first line of a small file, without its newline. False: it cannot be read. */
-static bool guest_read_line(int dir, const char *path, char *line, size_t size)
-{
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = read(fd, line, size - 1);
-	close(fd);
-	if (n < 0)
-		return false;
-	line[n] = 0;
-	line[strcspn(line, "\n")] = 0;
-	return true;
-}
-
 /* Threads of the process; 0: not known. The kernel counts them in the directory's links (fs/proc/base.c). */
 static uint64_t guest_count_threads(int dir)
 {
@@ -46,20 +27,17 @@ static uint64_t guest_count_threads(int dir)
 	return fstatat(dir, "task", &st, 0) ? 0 : st.st_nlink;
 }
 
-/* ---- the threads of vCPUs --------------------------------------------------------------------- */
-
 static void vcpus_by_names(struct guest *g, int dir)
 {
 	int *tids;
 	size_t n = guest_numbers(dir, "task", &tids);
 
 	for (size_t i = 0; i < n; i++) {
-		char path[32], comm[64];
+		char comm[64];
 		unsigned int cpu;
 
-		snprintf(path, sizeof(path), "task/%d/comm", tids[i]);
-		if (guest_read_line(dir, path, comm, sizeof(comm)) && guest_vcpu_name(comm, &cpu) &&
-		    g->n_vcpus < VCPUS_MAX)
+		if (!read_line_at(dir, comm, sizeof(comm), "task/%d/comm", tids[i]) &&
+		    guest_vcpu_name(comm, &cpu) && g->n_vcpus < VCPUS_MAX)
 			guest_set_vcpu(g, cpu, tids[i], GUEST_HOW_NAME);
 	}
 	free(tids);
@@ -108,15 +86,14 @@ static void vm_debugfs(struct guest *g, int kvm, const char *vm)
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
-		char path[300], line[32];
+		char line[32];
 		unsigned int cpu;
 		uint64_t tid;
 
 		if (strncmp(e->d_name, "vcpu", 4) || !guest_vcpu_name(e->d_name, &cpu))
 			continue;
-		snprintf(path, sizeof(path), "%s/pid", e->d_name);
-		if (guest_read_line(dirfd(d), path, line, sizeof(line)) && !parse_u64(line, &tid) && tid &&
-		    tid <= INT_MAX)
+		if (!read_line_at(dirfd(d), line, sizeof(line), "%s/pid", e->d_name) &&
+		    !parse_u64(line, &tid) && tid && tid <= INT_MAX)
 			guest_set_vcpu(g, cpu, (pid_t)tid, GUEST_HOW_DEBUGFS);
 	}
 	if (d)
@@ -130,11 +107,10 @@ static size_t look_once(struct guest *g, int dir, const struct vcpu_fd *fds, siz
 
 	for (size_t t = 0; t < n_tids; t++) {
 		unsigned long long fd, request;
-		char path[40], line[256];
+		char line[256];
 
 		/* "NR 0xFD 0xae80 ..."; "running" while the guest runs, so look again */
-		snprintf(path, sizeof(path), "task/%d/syscall", tids[t]);
-		if (!guest_read_line(dir, path, line, sizeof(line)) ||
+		if (read_line_at(dir, line, sizeof(line), "task/%d/syscall", tids[t]) ||
 		    sscanf(line, "%*d 0x%llx 0x%llx", &fd, &request) != 2 || request != KVM_RUN_IOCTL)
 			continue;
 		for (size_t i = 0; i < n; i++)

@@ -102,8 +102,6 @@ bool guest_vcpu_name(const char *comm, unsigned int *cpu)
 	return false;
 }
 
-/* ---- command lines -------------------------------------------------------------------------- */
-
 void guest_args_release(struct guest_args *a)
 {
 	free(a->name);
@@ -138,9 +136,7 @@ static const char *argv_option(struct argv *v, const char *name)
 		return NULL;
 	if (name[1] == '-' && arg[len] == '=')
 		return arg + len + 1;
-	if (arg[len])
-		return NULL;
-	return argv_next(v);
+	return arg[len] ? NULL : argv_next(v);
 }
 
 /*
@@ -242,9 +238,7 @@ static char *qemu_value(const char *arg, const char *key)
 
 	if (*arg != '{')
 		return arg_value(arg, key);
-	if (json_parse(arg, strlen(arg), &all) || !json_member(all, key, &v))
-		return NULL;
-	return json_get_str(v);
+	return json_parse(arg, strlen(arg), &all) || !json_member(all, key, &v) ? NULL : json_get_str(v);
 }
 
 /* "vhost-vsock-pci,guest-cid=3", or libvirt's {"driver":"vhost-vsock-pci","guest-cid":3,...}. */

@@ -18,8 +18,6 @@ const char *const hyp_reasons[] = { "smc",	  "hvc",       "sys",	     "psci",   
 				    "guest_exit", "eret_host", "eret_guest", "unknown" };
 const size_t hyp_reasons_n = ARRAY_SIZE(hyp_reasons);
 
-/* ---- the set -------------------------------------------------------------------- */
-
 int hypevents_init(struct hypevents *e, const char *system)
 {
 	*e = (struct hypevents){ 0 };

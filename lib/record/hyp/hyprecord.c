@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Records in the written form: their vCPU and reason; made of a text, an unknown id or Android's raw pages.
- */
+/* Records in the written form: vCPU and reason; made of a text, an unknown id or Android's raw pages. */
 #include <errno.h>
 #include <string.h>
 
@@ -89,8 +88,6 @@ size_t hyp_put_text_event(const struct hypevent *ev, const char *text, size_t le
 	put_text(out + text_at, text, len);
 	return text_at + len + 1;
 }
-
-/* ---- Android's raw pages ------------------------------------------------------------------- */
 
 static bool is_dynamic(const struct event_field *f)
 {

@@ -360,9 +360,7 @@ static enum kind reason_kind(const char *reason)
 		return KIND_HVC;
 	if (!strcmp(reason, "eret_host"))
 		return KIND_ERET_HOST;
-	if (!strcmp(reason, "eret_guest") || !strcmp(reason, "guest_exit"))
-		return KIND_GUEST;
-	return KIND_REST;
+	return !strcmp(reason, "eret_guest") || !strcmp(reason, "guest_exit") ? KIND_GUEST : KIND_REST;
 }
 
 static enum change change_before(const struct nvhe *n, enum kind kind)

@@ -33,9 +33,7 @@ static int digit_of(const struct pattern_item *it, char c)
 		return c - '0';
 	if (it->conv == CONV_HEX && it->letter == 'x' && c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
-	if (it->conv == CONV_HEX && it->letter == 'X' && c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
+	return it->conv == CONV_HEX && it->letter == 'X' && c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* Digits as printf writes them: none needless unless filled up to the width. */

@@ -32,8 +32,6 @@ void hyptext_pattern_free(struct hyptext_pattern *p)
 	free(p);
 }
 
-/* ---- arguments ---------------------------------------------------------------- */
-
 static const char *skip_blanks(const char *p)
 {
 	while (*p == ' ' || *p == '\t' || *p == '\n')
@@ -98,8 +96,6 @@ static bool pattern_arg(struct fmt_parser *x, struct pattern_item *it)
 	return true;
 }
 
-/* ---- conversions ---------------------------------------------------------------- */
-
 /* At the byte after '%'. "%#x" becomes "0x%x". False: no conversion that text can be read back from. */
 static bool read_conv(struct fmt_parser *x, struct pattern_item *it)
 {
@@ -161,8 +157,6 @@ static bool field_fits(const struct pattern_item *it, const struct event_field *
 		return false;
 	}
 }
-
-/* ---- reading the format ---------------------------------------------------------- */
 
 /* Up to and with the next conversion, or the end. 1: an item more; 0: all read; -EBADMSG: not understood. */
 static int next_item(struct fmt_parser *x)
@@ -254,8 +248,6 @@ bool hyptext_pattern_has(const struct hyptext_pattern *p, size_t field)
 			return true;
 	return false;
 }
-
-/* ---- where things are --------------------------------------------------------------- */
 
 unsigned int hyp_kernel_header(const struct event_format *f)
 {

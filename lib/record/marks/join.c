@@ -171,9 +171,7 @@ static int entry_compare(const void *a, const void *b)
 {
 	const struct entry_block *x = a, *y = b;
 
-	if (x->guest_client != y->guest_client)
-		return x->guest_client < y->guest_client ? -1 : 1;
-	return x->first < y->first ? -1 : x->first > y->first;
+	return ORDER(x->guest_client, y->guest_client) ?: ORDER(x->first, y->first);
 }
 
 /* A kill may have cut the last one off. */
@@ -279,9 +277,7 @@ static bool entry_number(const struct entry_block *seen, const struct entry_bloc
 	uint64_t high = newest->first + newest->count - 1, low = seen ? seen->first + seen->count - 1 : 0;
 
 	*number = high - ((high - value) & 0xffff);
-	if (high - low >= HALF || *number > high)
-		return false;
-	return *number + HALF > low;
+	return high - low >= HALF || *number > high ? false : *number + HALF > low;
 }
 
 #define KVM_MMIO_WRITE 2 /* KVM_TRACE_MMIO_WRITE, include/trace/events/kvm.h */
@@ -469,8 +465,7 @@ int marks_join(struct spool *spool, const struct log *log)
 			if (found == -ENOENT)
 				found = mmio_parse(&j.mmio, &formats.systems[s].formats[i]);
 	spool_formats_release(&formats);
-	ret = ret ?: found;
-	ret = ret ?: spool_page_layout(spool, &j.layout) ?: spool_rewrite_begin(spool);
+	ret = ret ?: found ?: spool_page_layout(spool, &j.layout) ?: spool_rewrite_begin(spool);
 	j.layout.size = b->page_size;
 	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
 		j.out = spool_rewrite_fd(spool, j.number, cpu);
@@ -486,7 +481,5 @@ int marks_join(struct spool *spool, const struct log *log)
 	for (size_t i = 0; i < j.entries.n_guests && !ret; i++)
 		joiner_tell(&j, i, log);
 	entries_release(&j.entries);
-	if (ret)
-		log_err(log, "the guests' hypertrace events cannot be joined: %s", errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(log, ret, "the guests' hypertrace events cannot be joined") : 0;
 }

@@ -10,9 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "record/marks/ring.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/files.h"

@@ -3,7 +3,6 @@
  * The one grammar of record: a row for each option of trace-cmd record and of ours, and what it sets in
  * the plan.
  */
-#include "record/plan/grammar.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Perfetto's text configuration: which events it names, and for how long. */
-#include "record/plan/grammar.h"
+#include "record/plan/plan.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -204,8 +204,7 @@ static int perfetto_one(struct perfetto_text *t)
 		perfetto_word(t, &value);
 		ret = value.len ? 0 : perfetto_wrong(t, "a value is missing");
 	}
-	if (!ret)
-		ret = buf_str(&value) ? perfetto_take(t, buf_str(&value)) : -ENOMEM;
+	ret = ret ?: buf_str(&value) ? perfetto_take(t, buf_str(&value)) : -ENOMEM;
 	buf_release(&value);
 	return ret;
 }

@@ -8,7 +8,6 @@
 
 #include "record/plan/plan.h"
 #include "base/array.h"
-#include "base/opts.h"
 
 void event_plans_release(struct event_plan *v, size_t n)
 {
@@ -60,13 +59,13 @@ void record_plan_release(struct record_plan *p)
 
 struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *name)
 {
-	struct buffer_plan *v = array_grow(p->buffers, p->n_buffers, sizeof(*v));
+	struct buffer_plan *v = array_next(&p->buffers, p->n_buffers, sizeof(*v));
 
 	if (!v)
 		return NULL;
-	p->buffers = v;
-	v[p->n_buffers] = (struct buffer_plan){ .name = strdup(name), .max_graph_depth = -1 };
-	return v[p->n_buffers].name ? &v[p->n_buffers++] : NULL;
+	*v = (struct buffer_plan){ .name = strdup(name), .max_graph_depth = -1 };
+	p->n_buffers += !!v->name;
+	return v->name ? v : NULL;
 }
 
 int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -83,8 +82,7 @@ int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct op
 	if (ret || p->marks)
 		return ret;
 	p->marks = true;
-	/* the doorbells, in a buffer of their own; the kernel's filter follows once their addresses are known
-	 */
+	/* the doorbells, in their own buffer; the kernel's filter follows once their addresses are known */
 	for (size_t i = 1; i < p->n_buffers; i++)
 		if (!strcmp(p->buffers[i].name, "hypertrace"))
 			b = &p->buffers[i];
@@ -99,13 +97,13 @@ int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct op
 
 struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec)
 {
-	struct guest_plan *v = array_grow(p->guests, p->n_guests, sizeof(*v));
+	struct guest_plan *v = array_next(&p->guests, p->n_guests, sizeof(*v));
 
 	if (!v)
 		return NULL;
-	p->guests = v;
-	v[p->n_guests] = (struct guest_plan){ .spec = strdup(spec) };
-	return v[p->n_guests].spec ? &v[p->n_guests++] : NULL;
+	*v = (struct guest_plan){ .spec = strdup(spec) };
+	p->n_guests += !!v->spec;
+	return v->spec ? v : NULL;
 }
 
 void event_name_colon(char *name)
@@ -118,16 +116,16 @@ void event_name_colon(char *name)
 
 struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name, bool negate)
 {
-	struct event_plan *v = array_grow(b->events, b->n_events, sizeof(*v));
+	struct event_plan *v = array_next(&b->events, b->n_events, sizeof(*v));
 
 	if (!v)
 		return NULL;
-	b->events = v;
-	v[b->n_events] = (struct event_plan){ .name = strdup(name), .negate = negate };
-	if (!v[b->n_events].name)
+	*v = (struct event_plan){ .name = strdup(name), .negate = negate };
+	if (!v->name)
 		return NULL;
-	event_name_colon(v[b->n_events].name);
-	return &v[b->n_events++];
+	event_name_colon(v->name);
+	b->n_events++;
+	return v;
 }
 
 int buffer_plan_move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to)

@@ -7,7 +7,7 @@
 #include "record/profile/profile-priv.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -145,15 +145,11 @@ const struct perf_event_header *perf_ring_next(struct perf_ring *r)
 /* A number of /proc/sys/kernel; otherwise: it has none. */
 static long long profile_sysctl(const char *name, long long otherwise)
 {
-	struct buf text = { 0 };
-	char path[64];
-	long long n = otherwise;
+	char n[32];
 
-	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
-	if (!read_file(path, 64, &text) && text.len)
-		n = strtoll(buf_str(&text), NULL, 10);
-	buf_release(&text);
-	return n;
+	return read_line_at(AT_FDCWD, n, sizeof(n), "/proc/sys/kernel/%s", name) || !*n
+		       ? otherwise
+		       : strtoll(n, NULL, 10);
 }
 
 static void profile_explain(const struct log *log, unsigned int hz, int error)
@@ -196,11 +192,10 @@ int profile_open(struct profile **out, const struct profile_opts *o)
 	const char *by = NULL;
 	struct profile *p;
 
-	if (clockid < 0) {
-		log_err(o->log, "--profile: samples have no clock '%s': use -C boot, mono, mono_raw or tai",
-			o->clock);
-		return -EINVAL;
-	}
+	if (clockid < 0)
+		return log_fail(o->log, -EINVAL,
+				"--profile: samples have no clock '%s': use -C boot, mono, mono_raw or tai",
+				o->clock);
 	p = profile_new(o->n_cpus, page_layout_default.size, o->clock);
 	if (!p)
 		return -ENOMEM;
@@ -263,9 +258,7 @@ int profile_switch(struct profile *p, bool on)
 
 		ret = ret ?: error;
 	}
-	if (ret)
-		log_err(p->log, "--profile: cannot be switched %s: %s", on ? "on" : "off", errno_text(ret));
-	return ret;
+	return ret ? log_fail_errno(p->log, ret, "--profile: cannot be switched %s", on ? "on" : "off") : 0;
 }
 
 int profile_fd(const struct profile *p, unsigned int cpu)

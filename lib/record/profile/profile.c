@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define MAPS_MAX	   (16u << 20) /* bytes of /proc/PID/maps */
@@ -20,8 +19,7 @@
 #define PROFILE_PATH_MAX   1024
 #define PROFILE_RECORD_MAX 4000 /* bytes */
 
-/* Modes are perf's (PERF_RECORD_MISC_CPUMODE): 1 kernel, 2 user, 3 hypervisor, 4 guest kernel, 5 guest user.
- */
+/* PERF_RECORD_MISC_CPUMODE of perf: 1 kernel, 2 user, 3 hypervisor, 4 guest kernel, 5 guest user. */
 struct profile_sample {
 	uint64_t ip;
 	int32_t tgid, tid;
@@ -38,8 +36,6 @@ struct profile_map {
 	const char *path;
 	size_t path_len; /* at most PROFILE_PATH_MAX count */
 };
-
-/* ---- records ----------------------------------------------------------------------------- */
 
 struct profile_head {
 	uint16_t type;
@@ -93,8 +89,6 @@ static size_t profile_put_sample(uint8_t *out, unsigned int first_id, const stru
 	return at;
 }
 
-/* ---- build ids ----------------------------------------------------------------------------- */
-
 /* Of "GNU" notes: name size, size, type, name, bytes; both padded to 4. */
 static size_t build_id_note(struct cursor c, uint8_t id[20])
 {
@@ -135,8 +129,6 @@ size_t build_id_read(int fd, uint8_t id[20])
 	return len;
 }
 
-/* ---- tasks ------------------------------------------------------------------------------- */
-
 static bool profile_task_before(const void *entry, const void *tid)
 {
 	return ((const struct profile_task *)entry)->tid < *(const int32_t *)tid;
@@ -160,14 +152,7 @@ static struct profile_task *profile_task(struct profile *p, int32_t tid)
 /* Reads /proc/TID/comm. It exists for threads, too, though they are not listed. */
 static void profile_task_ask(struct profile_task *task)
 {
-	struct buf text = { 0 };
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", task->tid);
-	if (!read_file(path, 256, &text) && text.len)
-		snprintf(task->comm, sizeof(task->comm), "%.*s", (int)strcspn((char *)buf_str(&text), "\n"),
-			 (char *)text.data);
-	buf_release(&text);
+	read_line_at(AT_FDCWD, task->comm, sizeof(task->comm), "/proc/%d/comm", task->tid);
 }
 
 /* The task's name; "" when it is gone and the name is unknown. 0 or -ENOMEM. */
@@ -189,8 +174,6 @@ static int profile_task_name(struct profile *p, int32_t tid, char comm[16])
 	return task ? 0 : -ENOMEM;
 }
 
-/* ---- taking the kernel's records ------------------------------------------------------------- */
-
 /* One record being taken. */
 struct profile_taker {
 	struct profile *p;
@@ -208,8 +191,6 @@ static int profile_write(struct profile_taker *k, const void *data, size_t len)
 	k->st->events += !ret;
 	return ret;
 }
-
-/* ---- maps --------------------------------------------------------------------------------- */
 
 static int profile_write_map(struct profile_taker *k, const struct profile_map *m)
 {
@@ -290,8 +271,6 @@ static int profile_take_map(struct profile_taker *k, struct cursor *c)
 			   : 0; /* -1: the kernel's and its modules, as kallsyms has */
 }
 
-/* ---- samples ------------------------------------------------------------------------------ */
-
 static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 {
 	struct profile_sample s = { .mode = k->misc & PERF_RECORD_MISC_CPUMODE_MASK };
@@ -357,8 +336,6 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 	}
 	return ret ?: profile_write(k, out, profile_put_sample(out, k->p->first_id, &s));
 }
-
-/* ---- the others ------------------------------------------------------------------------------ */
 
 /* A task's new name; after an exec the maps of the new program follow as records. */
 static int profile_take_name(struct profile_taker *k, struct cursor *c)

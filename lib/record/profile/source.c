@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A profile as a source for the recorder: drains its pages, and adds its texts. */
-#include <errno.h>
-#include <unistd.h>
 
 #include "record/hyp/hypevents.h"
 #include "record/profile/profile-priv.h"

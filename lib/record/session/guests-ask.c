@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "record/profile/profile.h"
 #include "record/session/guests.h"
@@ -19,8 +18,6 @@ enum {
 	ANSWERED = 1, /* its CPUs are known */
 	NEARLY,	      /* it may begin to trace at any time (peer_begins_itself()) */
 };
-
-/* ---- giving up -------------------------------------------------------------------------- */
 
 /* Suppresses errors of guests that were cancelled. */
 static void log_unless_given_up(void *ctx, enum log_level level, const char *msg)
@@ -66,8 +63,6 @@ void guests_ask_give_up(struct session_guests *all)
 	workers_finish(all->workers);
 }
 
-/* ---- asking ----------------------------------------------------------------------------- */
-
 static int agent_address(const struct guest_spec *s, struct transport_addr *a, const struct log *log)
 {
 	*a = (struct transport_addr){ .port = s->port };
@@ -77,14 +72,10 @@ static int agent_address(const struct guest_spec *s, struct transport_addr *a, c
 		return 0;
 	}
 	a->kind = s->kind == GUEST_TCP ? TRANSPORT_TCP : TRANSPORT_UNIX;
-	if (strlen(s->addr) >= sizeof(a->host)) {
-		log_err(log, "guest %s: its address is too long", s->name);
-		return -ENAMETOOLONG;
-	}
-	if (s->kind == GUEST_TCP && !transport_is_ip(s->addr)) {
-		log_err(log, "guest %s: '%s' is no numeric address", s->name, s->addr);
-		return -EINVAL;
-	}
+	if (strlen(s->addr) >= sizeof(a->host))
+		return log_fail(log, -ENAMETOOLONG, "guest %s: its address is too long", s->name);
+	if (s->kind == GUEST_TCP && !transport_is_ip(s->addr))
+		return log_fail(log, -EINVAL, "guest %s: '%s' is no numeric address", s->name, s->addr);
 	strcpy(a->host, s->addr);
 	return 0;
 }
@@ -157,8 +148,6 @@ void guests_ask_clocks(struct session_guests *all)
 		eventfd_write(all->clocks_fd, 1);
 }
 
-/* ---- waiting for them ---------------------------------------------------------------------- */
-
 int guests_ask_add(struct session_guests *all, bool best_effort, struct recorder *rec)
 {
 	if (!all->workers)
@@ -216,8 +205,6 @@ int guests_ask_finish(struct session_guests *all, bool best_effort)
 	}
 	return 0;
 }
-
-/* ---- starting ----------------------------------------------------------------------------- */
 
 bool guests_ask_tracing(const struct session_guests *all)
 {

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "file/dat/writer.h"
 #include "record/session/guests.h"
@@ -103,8 +102,7 @@ static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
 	buf_add(&out, &len, sizeof(len));
 	buf_add(&out, body->data, body->len);
 	ret = body->bad ? -ENOMEM : buf_status(&out);
-	if (!ret)
-		ret = spool_append_text(spool, "options", out.data, out.len);
+	ret = ret ?: spool_append_text(spool, "options", out.data, out.len);
 	buf_release(&out);
 	return ret;
 }

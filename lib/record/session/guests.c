@@ -8,10 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "record/drain/spool-to-dat.h"
 #include "record/drain/repair.h"
 #include "base/files.h"
 #include "base/outfile.h"
@@ -39,11 +37,11 @@ static int check_punching(const struct spool *spool, const struct log *log)
 		other = fd >= 0 && !spool_can_forget(fd) ? others[i] : NULL;
 		fd_close(&fd);
 	}
-	log_err(log,
+	return log_fail(
+		log, ret,
 		"'%s': the file system cannot give back a part of a file, which -m, --rotate and --flight "
 		"need: %s; record into a directory that can: -o %s/trace.dat",
 		spool_dir(spool), errno_text(ret), other ?: "DIR");
-	return ret;
 }
 
 int session_new_spool(struct spool **out, const char *output, const struct record_plan *plan,

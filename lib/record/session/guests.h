@@ -26,13 +26,14 @@ struct session_guest {
 	char *output;	  /* trace-NAME.dat */
 	struct strlist args;
 	struct spool *spool;
-	struct peer *peer;	     /* NULL until it has answered */
-	bool recovered;		     /* there is no peer: its spool is a killed recorder's */
-	int error;		     /* asking or starting it failed: it takes no part */
-	int not_added;		     /* the recorder could not take it: it takes no part */
-	bool dropped;		     /* it takes no part, and that was logged */
-	bool kept;		     /* its metadata is in the spool */
-	struct counter_log so_far;   /* of a part of the recording (record/session/rotate.h): its counter */
+	struct peer *peer; /* NULL until it has answered */
+	bool recovered;	   /* there is no peer: its spool is a killed recorder's */
+	int error;	   /* asking or starting it failed: it takes no part */
+	int not_added;	   /* the recorder could not take it: it takes no part */
+	bool dropped;	   /* it takes no part, and that was logged */
+	bool kept;	   /* its metadata is in the spool */
+	struct counter_log
+		so_far; /* of a part of the recording (record/session/session-priv.h): its counter */
 	struct sync_result clock;    /* its clock against the host's */
 	int clock_error;	     /* the reason for no offset */
 	const char *clock_why;	     /* -ENODATA: the same in words */

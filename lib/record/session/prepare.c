@@ -14,14 +14,10 @@
 #include <unistd.h>
 
 #include "record/clock/counter.h"
-#include "record/marks/rings.h"
 #include "record/drain/system-metadata.h"
-#include "record/session/guests.h"
-#include "record/session/rotate.h"
+#include "record/session/session-priv.h"
 #include "record/tracefs/dir.h"
 #include "record/plan/plan.h"
-
-/* ---- the session file ---------------------------------------------------------------- */
 
 static int prepare_spool(struct session *s)
 {
@@ -30,10 +26,9 @@ static int prepare_spool(struct session *s)
 	struct utsname u;
 	uint64_t traceid = 0;
 	int ret;
-	if (strchr(output, '\n')) {
-		log_err(s->log, "cannot write '%s': its name has more than one line", output);
-		return -EINVAL;
-	}
+	if (strchr(output, '\n'))
+		return log_fail(s->log, -EINVAL, "cannot write '%s': its name has more than one line",
+				output);
 	ret = session_new_spool(&s->spool, output, s->plan, s->log);
 	if (ret)
 		return ret;
@@ -51,8 +46,6 @@ static int prepare_spool(struct session *s)
 	free(path);
 	return ret;
 }
-
-/* ---- which buffer records what ------------------------------------------------------------ */
 
 /*
  * Events that the hypervisor does not have are the host's; one message names them. So
@@ -108,8 +101,6 @@ static int find_running(struct session *s)
 	return 0;
 }
 
-/* ---- the hypervisor --------------------------------------------------------------------------- */
-
 static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 {
 	int ret = remote_open(&s->remote, s->undo, hyp->name, s->log);
@@ -138,8 +129,6 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 	}
 	return ret;
 }
-
-/* ---- the host's buffers -------------------------------------------------------------------------- */
 
 static int add_track(struct session *s, struct session_track t)
 {
@@ -215,8 +204,7 @@ static int prepare_hosts(struct session *s)
 			continue;
 		if (s->n_tracks ==
 		    SESSION_BUFFERS_MAX - 2) { /* the profile and the hypervisor are still to come */
-			log_err(s->log, "more than %d buffers", SESSION_BUFFERS_MAX);
-			return -E2BIG;
+			return log_fail(s->log, -E2BIG, "more than %d buffers", SESSION_BUFFERS_MAX);
 		}
 		ret = prepare_host(s, b);
 		if (ret)
@@ -226,12 +214,7 @@ static int prepare_hosts(struct session *s)
 	return 0;
 }
 
-/* ---- texts and ids ------------------------------------------------------------------------------- */
-
-/*
- * sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter, no
- * regions.
- */
+/* sched_switch shows who ran only when all of it is recorded: no pid filter, no event filter, no regions. */
 static int set_sched_buffer(struct session *s)
 {
 	for (size_t b = 0; b < s->plan->n_buffers; b++)
@@ -325,8 +308,6 @@ static int prepare_texts(struct session *s)
 	return ret ?: set_sched_buffer(s);
 }
 
-/* ---- clock and date -------------------------------------------------------------------------------- */
-
 static int set_file_clock(struct session *s)
 {
 	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
@@ -337,21 +318,18 @@ static int set_file_clock(struct session *s)
 	if (ret || !s->plan->date)
 		return ret;
 	id = clock_marker_system(clock);
-	if (id < 0) {
-		log_err(s->log,
+	if (id < 0)
+		return log_fail(
+			s->log, -EINVAL,
 			"--date: the wall-clock time of clock %s is not known; use -C mono, boot, mono_raw "
 			"or tai",
 			clock);
-		return -EINVAL;
-	}
 	clock_gettime(CLOCK_REALTIME, &real);
 	clock_gettime(id, &trace);
 	snprintf(text, sizeof(text), "%lld",
 		 (long long)(real.tv_sec - trace.tv_sec) * 1000000 + (real.tv_nsec - trace.tv_nsec) / 1000);
 	return spool_set(s->spool, "date_offset_us", text);
 }
-
-/* ---- guests --------------------------------------------------------------------------------------- */
 
 /* Asks all guests at once; they set up while the host does. */
 static int prepare_guests(struct session *s)
@@ -401,19 +379,16 @@ int session_prepare_all(struct session *s)
 		ret = command_fork(&s->command, s->plan->command, s->plan->user);
 		s->has_command = !ret;
 	}
-	if (ret) {
-		log_err(s->log, ret == -ENOENT ? "no such user: '%s'" : "cannot fork for '%s'",
-			ret == -ENOENT ? s->plan->user : s->plan->command[0]);
-		return ret;
-	}
+	if (ret)
+		return log_fail(s->log, ret, ret == -ENOENT ? "no such user: '%s'" : "cannot fork for '%s'",
+				ret == -ENOENT ? s->plan->user : s->plan->command[0]);
 	ret = prepare_spool(s) ?: undo_open(&s->undo, s->tracing_dir, spool_dirfd(s->spool), "undo", s->log);
 	if (!ret && hyp)
 		ret = prepare_remote(s, hyp);
 	ret = ret ?: find_running(s) ?: prepare_guests(s) ?: prepare_hosts(s) ?: prepare_texts(s);
-	if (!ret && !s->n_tracks && !s->guests.n) {
-		log_err(s->log, "nothing to record: name events (-e), a tracer (-p), the hypervisor (-B hyp) "
+	if (!ret && !s->n_tracks && !s->guests.n)
+		return log_fail(s->log, -EINVAL,
+				"nothing to record: name events (-e), a tracer (-p), the hypervisor (-B hyp) "
 				"or --profile");
-		return -EINVAL;
-	}
 	return ret ?: set_file_clock(s) ?: rotate_prepare(s);
 }

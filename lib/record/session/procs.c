@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "record/session/rotate.h"
-#include "record/tracefs/dir.h"
+#include "record/session/session-priv.h"
 #include "base/files.h"
 
 /*

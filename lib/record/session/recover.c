@@ -57,10 +57,8 @@ static int recover_drain(struct session *s)
 		struct session_track *t = &s->tracks[s->n_tracks++];
 
 		ret = reopen_track(s, b, t);
-		if (ret) {
-			log_err(s->log, "cannot open %s again: %s", b->path, errno_text(ret));
-			return ret;
-		}
+		if (ret)
+			return log_fail_errno(s->log, ret, "cannot open %s again", b->path);
 		t->started = true;
 	}
 	/* --start-on's triggers would switch the buffers on again. */
@@ -193,8 +191,6 @@ static int recover_pages(struct session *s, struct spool *spool)
 		ret = spool_mark_cut(spool) ?: spool_set(spool, "state", "drained");
 	return ret;
 }
-
-/* ---- the guests of the recording ------------------------------------------------------------ */
 
 /* output: of the host's file, where another is asked for; else NULL. */
 static int recover_add_guest(struct session *s, const char *dir, const char *output)

@@ -44,8 +44,7 @@ void session_region_watch(struct session *s)
 		return;
 	ret = watch_open(&s->region.watch, s->undo, s->plan, instance_clock(i));
 	text = ret ? NULL : watch_text(&s->region.watch);
-	if (!ret)
-		ret = text ? spool_set(s->spool, "watch", text) : -ENOMEM;
+	ret = ret ?: text ? spool_set(s->spool, "watch", text) : -ENOMEM;
 	if (ret)
 		log_warn(s->log, "the file will not show the pauses between its regions: %s",
 			 errno_text(ret));

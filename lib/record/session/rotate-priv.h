@@ -3,7 +3,7 @@
 #define HYPTRACE_ROTATE_PRIV_H
 
 #include "record/spool/spool.h"
-#include "record/session/rotate.h"
+#include "record/session/session-priv.h"
 #include "base/array.h"
 #include "base/workers.h"
 

@@ -11,8 +11,6 @@
 
 #define READS_MAX 16
 
-/* ---- --dump-on --------------------------------------------------------------------------- */
-
 /* An instance for this event only, without a region's triggers. */
 static int open_dump_on(struct rotate *r)
 {
@@ -64,8 +62,7 @@ int rotate_started(struct session *s)
 	if (r->dump_on_fd < 0) {
 		int ret = -errno;
 
-		log_err(s->log, "cannot open %s: %s", path, errno_text(ret));
-		return ret;
+		return log_fail_errno(s->log, ret, "cannot open %s", path);
 	}
 	return instance_start(r->dump_on);
 }
@@ -92,8 +89,6 @@ bool rotate_is_asked(struct rotate *r)
 
 	return take_all(r->dump_on_fd) || by_signal;
 }
-
-/* ---- streams ----------------------------------------------------------------------------- */
 
 static int add_streams(struct rotate *r, struct spool *spool, size_t buffer, const struct source *source)
 {

@@ -113,11 +113,8 @@ static void rotate_write(void *rotate, size_t job)
 		ret = ret == -ENOSPC ? ret : 0;
 		r->symbols = true;
 	}
-	ret = ret ?: await_samples(r) ?: part_take_guests(&p);
-	if (!ret)
-		ret = spool_repair(p.spools[0], r->s->log);
-	if (!ret)
-		ret = session_guests_align_clocks(&p.guests, p.spools[0]);
+	ret = ret ?: await_samples(r) ?: part_take_guests(&p) ?: spool_repair(p.spools[0], r->s->log);
+	ret = ret ?: session_guests_align_clocks(&p.guests, p.spools[0]);
 	if (!ret) {
 		struct dat_from_spool_opts fo = { .log = r->s->log };
 

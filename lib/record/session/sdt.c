@@ -26,8 +26,6 @@ struct sdt {
 	const struct log *log;
 };
 
-/* ---- the executables -------------------------------------------------------------- */
-
 /* By the path that the process runs, once each: a probe is of a file. */
 static int find_qemus(const struct session *s, struct strlist *exes)
 {
@@ -65,8 +63,6 @@ static int find_qemus(const struct session *s, struct strlist *exes)
 	guests_release(&all);
 	return ret;
 }
-
-/* ---- perf's output ------------------------------------------------------------------ */
 
 static bool name_is_made(const struct buffer_plan *b, const char *name)
 {
@@ -184,8 +180,6 @@ static int probe_exes(const struct sdt *t, const struct record_plan *plan, const
 			plan->buffers[i].events[n].sdt = false;
 	return ret < 0 ? ret : any ? 0 : -ENOENT;
 }
-
-/* ---- perf's cache, for as long as it is asked -------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
 {

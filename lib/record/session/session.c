@@ -5,7 +5,6 @@
  * back.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,13 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/marks/rings.h"
 #include "record/drain/system-metadata.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/repair.h"
 #include "record/spool/spool.h"
-#include "record/session/guests.h"
-#include "record/session/rotate.h"
+#include "record/session/session-priv.h"
 #include "base/array.h"
 #include "base/files.h"
 

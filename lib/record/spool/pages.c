@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The pages of a spool: their files, the ranges of them that count, other pages in their place, parts of
  * spools. */
-#include "record/spool/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -106,8 +106,7 @@ static int trust_path(const struct trust *t, const char *path)
 		why = "it is a directory where none belongs";
 	if (!why)
 		return S_ISDIR(st.st_mode) ? trust_entries(t, path) : 0;
-	log_err(t->log, "'%s%s%s' is not trusted: %s", t->dir, *path ? "/" : "", path, why);
-	return -EPERM;
+	return log_fail(t->log, -EPERM, "'%s%s%s' is not trusted: %s", t->dir, *path ? "/" : "", path, why);
 }
 
 static int trust_entries(const struct trust *t, const char *path)
@@ -293,18 +292,6 @@ static int load_buffer_key(void *ctx, const char *key, const char *value)
 	return 0;
 }
 
-/* A zeroed one after the others, not yet counted; or NULL. */
-static struct spool_buffer *next_buffer(struct spool *s)
-{
-	struct spool_buffer *v = array_grow(s->buffers, s->n_buffers, sizeof(*v));
-
-	if (!v)
-		return NULL;
-	s->buffers = v;
-	v[s->n_buffers] = (struct spool_buffer){ 0 };
-	return &v[s->n_buffers];
-}
-
 /* -ENOENT: it was the last one before this. */
 static int load_buffer(struct spool *s, const struct log *log)
 {
@@ -315,21 +302,17 @@ static int load_buffer(struct spool *s, const struct log *log)
 	snprintf(name, sizeof(name), "buffers/%zu", s->n_buffers);
 	if (faccessat(s->dirfd, name, F_OK, 0) < 0)
 		return -errno;
-	if (s->n_buffers == SPOOL_BUFFERS_MAX) {
-		log_err(log, "'%s' has more than %d buffers", s->dir, SPOOL_BUFFERS_MAX);
-		return -EBADMSG;
-	}
-	b = next_buffer(s);
+	if (s->n_buffers == SPOOL_BUFFERS_MAX)
+		return log_fail(log, -EBADMSG, "'%s' has more than %d buffers", s->dir, SPOOL_BUFFERS_MAX);
+	b = array_next(&s->buffers, s->n_buffers, sizeof(*b));
 	if (!b)
 		return -ENOMEM;
 	s->n_buffers++;
 	ret = load_pairs(s, name, 65536, load_buffer_key, b);
 	if (ret)
 		return ret;
-	if (b->n_cpus > SPOOL_CPUS_MAX) {
-		log_err(log, "'%s/%s' has more than %d CPUs", s->dir, name, SPOOL_CPUS_MAX);
-		return -EBADMSG;
-	}
+	if (b->n_cpus > SPOOL_CPUS_MAX)
+		return log_fail(log, -EBADMSG, "'%s/%s' has more than %d CPUs", s->dir, name, SPOOL_CPUS_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(buffer_texts); i++)
 		if (!*buffer_text(b, i))
 			return -EBADMSG;
@@ -444,35 +427,25 @@ uint64_t spool_get_number(const struct spool *s, const char *key, uint64_t other
 	return value && !parse_u64(value, &n) ? n : otherwise;
 }
 
-static int boot_id_read(struct buf *out)
+static int boot_id_read(char id[64])
 {
-	int ret = read_file("/proc/sys/kernel/random/boot_id", 128, out);
-
-	if (ret)
-		return ret;
-	if (!buf_str(out))
-		return -ENOMEM;
-	out->data[strcspn((char *)out->data, "\n")] = 0;
-	return 0;
+	return read_line_at(AT_FDCWD, id, 64, "/proc/sys/kernel/random/boot_id");
 }
 
 int spool_set_boot_id(struct spool *s)
 {
-	struct buf id = { 0 };
-	int ret = boot_id_read(&id) ?: spool_set(s, "boot_id", (char *)id.data);
+	char id[64];
 
-	buf_release(&id);
-	return ret;
+	return boot_id_read(id) ?: spool_set(s, "boot_id", id);
 }
 
 int spool_is_this_boot(const struct spool *s, bool *same)
 {
 	const char *then = spool_get(s, "boot_id");
-	struct buf id = { 0 };
-	int ret = then ? boot_id_read(&id) : 0;
+	char id[64];
+	int ret = then ? boot_id_read(id) : 0;
 
-	*same = then && !ret && !strcmp((char *)id.data, then);
-	buf_release(&id);
+	*same = then && !ret && !strcmp(id, then);
 	return ret;
 }
 
@@ -480,7 +453,7 @@ int spool_is_this_boot(const struct spool *s, bool *same)
 
 int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 {
-	struct spool_buffer *copy = next_buffer(s);
+	struct spool_buffer *copy = array_next(&s->buffers, s->n_buffers, sizeof(*copy));
 	struct buf text = { 0 };
 	char name[32];
 	int ret = 0;

@@ -84,8 +84,6 @@ static int match_name(const struct instance *i, const struct strlist *systems, c
 	return ret;
 }
 
-/* ---- filters and triggers ------------------------------------------------------ */
-
 /*
  * Fields differ from event to event: enough that one of many takes it. Not by
  * the system's own filter file: its text belongs to all instances at once, and would remain in the others.
@@ -127,8 +125,6 @@ out:
 	return ret;
 }
 
-/* ---- switching ------------------------------------------------------------------ */
-
 static int no_match(struct instance *i, const struct event_plan *e)
 {
 	bool go_on = i->o.plan->ignore_event_errors || i->o.plan->best_effort;
@@ -151,10 +147,9 @@ int instance_make_events(struct undo *u, const struct buffer_plan *b, const stru
 
 		if (event)
 			snprintf(path, sizeof(path), "%.*s/%s", (int)(event - 1 - e->name), e->name, event);
-		if (event && has_enable(&top, path)) {
-			log_err(log, "-e '%s': there is an event %s already", e->define, e->name);
-			return -EEXIST;
-		}
+		if (event && has_enable(&top, path))
+			return log_fail(log, -EEXIST, "-e '%s': there is an event %s already", e->define,
+					e->name);
 		ret = event ? dynamic_event_make(u, e->define) : 0;
 		if (ret)
 			instance_complain(&top, e->optional ? LOG_INFO : LOG_ERROR, "dynamic_events",
@@ -166,8 +161,7 @@ int instance_make_events(struct undo *u, const struct buffer_plan *b, const stru
 	}
 	if (n_made || !n_optional)
 		return 0;
-	log_err(log, "--preset: this kernel takes none of its probes");
-	return -ENOENT;
+	return log_fail(log, -ENOENT, "--preset: this kernel takes none of its probes");
 }
 
 /* Filters and triggers come before the switch, so that no event slips past them. */

@@ -9,12 +9,10 @@
 #include <string.h>
 
 #include "record/tracefs/dir.h"
-#include "record/tracefs/instance.h"
 #include "base/array.h"
 #include "base/files.h"
 
-/* ---- functions and the tracer -----------------------------------------------------------------------------
- */
+/* ---- functions and the tracer ----- */
 
 /* trace-cmd's rule: other characters than a glob's make it a regular expression. */
 static bool is_regex(const char *name)
@@ -84,8 +82,7 @@ static int put_command(struct instance *i, const char *path, const char *command
 	int ret = remove ? undo_at_end(i->undo, path, remove) : -ENOMEM;
 
 	free(remove);
-	if (!ret)
-		ret = undo_poke(i->undo, path, command);
+	ret = ret ?: undo_poke(i->undo, path, command);
 	if (!ret)
 		return 0;
 	undo_drop(i->undo, mark);
@@ -131,22 +128,13 @@ static int instance_setup_functions(struct instance *i)
 
 /* ---- a buffer that runs already ---------------------------------------------------------- */
 
-#define LIST_MAX (16u << 20)
-
 bool instance_runs(int tracing_dirfd, const char *path)
 {
-	struct buf events = { 0 }, tracer = { 0 };
-	char file[INSTANCE_PATH];
-	bool runs;
+	char event[8], tracer[64];
 
-	snprintf(file, sizeof(file), "%s/set_event", path);
-	runs = !read_file_at(tracing_dirfd, file, LIST_MAX, &events) && events.len;
-	snprintf(file, sizeof(file), "%s/current_tracer", path);
-	if (!runs && !read_file_at(tracing_dirfd, file, 256, &tracer) && buf_str(&tracer))
-		runs = tracer.len && strcmp(buf_str(&tracer), "nop\n") != 0;
-	buf_release(&events);
-	buf_release(&tracer);
-	return runs;
+	return (!read_line_at(tracing_dirfd, event, sizeof(event), "%s/set_event", path) && *event) ||
+	       (!read_line_at(tracing_dirfd, tracer, sizeof(tracer), "%s/current_tracer", path) && *tracer &&
+		strcmp(tracer, "nop") != 0);
 }
 
 /* The clock that is set, into i->clock. */
@@ -261,9 +249,7 @@ static int setup_size(struct instance *i)
 		return ret;
 	if (i->buffer->subbuf_kb)
 		ret = instance_put_number(i, subbuf, i->buffer->subbuf_kb);
-	if (ret || !i->buffer->size_kb)
-		return ret;
-	return instance_put_number(i, size, i->buffer->size_kb);
+	return ret || !i->buffer->size_kb ? ret : instance_put_number(i, size, i->buffer->size_kb);
 }
 
 static int setup_cpumask(struct instance *i)

@@ -236,9 +236,9 @@ static int region_check_event(struct instance *top, const char *option, const st
 
 	if (!t->event || instance_has(top, instance_file(top, path, "events/%s/trigger", t->event)))
 		return 0;
-	log_err(top->o.log, "%s: no event %s with triggers in this kernel (see trace-cmd list -e)", option,
-		t->event);
-	return -ENOENT;
+	return log_fail(top->o.log, -ENOENT,
+			"%s: no event %s with triggers in this kernel (see trace-cmd list -e)", option,
+			t->event);
 }
 
 int instance_make_region(struct undo *u, const struct record_plan *plan, const struct log *log)
@@ -319,12 +319,11 @@ void instance_end_region(struct instance *i)
 
 int instance_is_on(const struct instance *i)
 {
-	struct buf text = { 0 };
-	int ret = instance_read(i, "tracing_on", 64, &text);
+	char path[INSTANCE_PATH], on[8];
+	int ret =
+		read_line_at(undo_dirfd(i->undo), on, sizeof(on), "%s", instance_file(i, path, "tracing_on"));
 
-	ret = ret ?: text.len && text.data[0] != '0';
-	buf_release(&text);
-	return ret;
+	return ret ?: *on && *on != '0';
 }
 
 /* ---- pids -------------------------------------------------------------------- */

@@ -82,8 +82,7 @@ int instance_make_region(struct undo *u, const struct record_plan *plan, const s
 int instance_begin_region(struct instance *i);
 /* The kernel no longer switches tracing on. To be done between two writes of 0 to tracing_on. */
 void instance_end_region(struct instance *i);
-/* The same for a buffer that a killed recorder left. path: as of instance_path(); event: as in trigger_plan.
- */
+/* The same for a buffer that a killed recorder left. path: as of instance_path(); event: trigger_plan's. */
 int instance_forget_region(struct undo *u, const char *path, const char *event);
 /* tracing_on: 1, 0 or -errno, which is not logged. */
 int instance_is_on(const struct instance *i);

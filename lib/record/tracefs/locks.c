@@ -43,8 +43,6 @@ static char *buffer_dir(const char *path)
 	return strdup(".");
 }
 
-/* ---- messages ------------------------------------------------------------- */
-
 static void buffer_name(const char *dir, char name[300])
 {
 	if (!strcmp(dir, "."))
@@ -79,8 +77,6 @@ static pid_t lock_holder(int fd)
 	strlist_release(&lines);
 	return holder;
 }
-
-/* ---- what is left to be undone -------------------------------------------- */
 
 static const char *left_dir(void)
 {
@@ -131,8 +127,6 @@ static int left_check(const struct lock *one, int journal_fd, const struct log *
 	return -EBUSY;
 }
 
-/* ---- taking --------------------------------------------------------------- */
-
 static int lock_open(struct lock *one, int dirfd, const char *path, int journal_fd, const struct log *log)
 {
 	struct stat now, locked;
@@ -154,10 +148,10 @@ static int lock_open(struct lock *one, int dirfd, const char *path, int journal_
 		if (holder)
 			snprintf(pid, sizeof(pid), " (pid %d)", (int)holder);
 		buffer_name(one->dir, name);
-		log_err(log, "another hyptrace%s records %s%s%s%s: wait for its end%s", pid, name,
-			within ? ", which '" : "", within ? path : "", within ? "' is part of" : "",
-			hyp ? "" : ", or record into another instance (-B NAME)");
-		return -EBUSY;
+		return log_fail(log, -EBUSY, "another hyptrace%s records %s%s%s%s: wait for its end%s", pid,
+				name, within ? ", which '" : "", within ? path : "",
+				within ? "' is part of" : "",
+				hyp ? "" : ", or record into another instance (-B NAME)");
 	} /* it may have been removed, and made anew, between open and flock */
 	if (fstatat(dirfd, one->dir, &now, 0) || fstat(one->fd, &locked) || !same_file(&now, &locked))
 		return -ENOENT;

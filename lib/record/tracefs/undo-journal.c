@@ -23,8 +23,6 @@ static const char *const op_names[] = {
 	[ENTRY_RMDIR] = "rmdir",
 };
 
-/* ---- lines ---------------------------------------------------------------- */
-
 static void add_escaped(struct buf *b, const char *s)
 {
 	for (; *s; s++) {
@@ -79,12 +77,10 @@ static void entry_release(struct entry *e)
 
 static int journal_keep(struct journal *j, enum entry_op op, const char *path, const char *value, off_t at)
 {
-	struct entry *v = array_grow(j->v, j->n, sizeof(*v)), *e;
+	struct entry *e = array_next(&j->v, j->n, sizeof(*e));
 
-	if (!v)
+	if (!e)
 		return -ENOMEM;
-	j->v = v;
-	e = &v[j->n];
 	*e = (struct entry){ .op = op, .path = strdup(path), .value = strdup(value), .at = at };
 	if (e->path && e->value) {
 		j->n++;
@@ -117,8 +113,6 @@ static int journal_parse_line(struct journal *j, char *line, off_t at)
 		return -EBADMSG;
 	return journal_keep(j, op, path, value ? value : "", at);
 }
-
-/* ---- the file ------------------------------------------------------------- */
 
 int journal_create(struct journal *j, int dirfd, const char *path)
 {

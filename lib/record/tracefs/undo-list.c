@@ -46,19 +46,14 @@ static int soft_only(int dirfd, const char *path, const char *line)
 {
 	size_t dir = (size_t)(basename(path) - path);
 	const char *colon = strchr(line, ':');
-	struct buf text = { 0 };
-	char enable[1024];
+	char enable[8];
 	int ret;
 
 	if (!colon || strchr(colon + 1, ':')) /* sys:event:mod:name waits for a module */
 		return 0;
-	snprintf(enable, sizeof(enable), "%.*sevents/%.*s/%s/enable", (int)dir, path, (int)(colon - line),
-		 line, colon + 1);
-	ret = read_file_at(dirfd, enable, 64, &text);
-	if (!ret)
-		ret = text.len && text.data[0] == '0';
-	buf_release(&text);
-	return ret == -ENOENT ? 0 : ret;
+	ret = read_line_at(dirfd, enable, sizeof(enable), "%.*sevents/%.*s/%s/enable", (int)dir, path,
+			   (int)(colon - line), line, colon + 1);
+	return ret == -ENOENT ? 0 : ret ?: *enable == '0';
 }
 
 /* "func [module]" is taken as "func:mod:module" only. */
@@ -150,8 +145,6 @@ int list_read(int dirfd, const char *path, struct buf *out)
 	return ret ?: buf_status(out);
 }
 
-/* ---- numbers for function names ------------------------------------------ */
-
 /*
  * A name costs the kernel a walk over all its functions (60,000), a number does
  * not; so a long list is written by the numbers of available_filter_functions.
@@ -219,8 +212,6 @@ static bool write_number(int fd, const struct func_index *fi, const char *name, 
 	}
 	return true;
 }
-
-/* ---- writing ------------------------------------------------------------- */
 
 static int write_lines(int fd, const struct func_index *fi, const struct strlist *lines, bool go_on,
 		       char **refused)

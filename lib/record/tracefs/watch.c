@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Instance that records when the triggers of regions switched tracing on and off. */
-#include "record/tracefs/instance.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +18,6 @@
 #define WATCH_KB   "512"   /* of each CPU: some thousand events */
 #define WATCH_LATE 1000000 /* ns, in which a start has switched all CPUs on */
 
-/* ---- opening -------------------------------------------------------------------------- */
-
 /* A new instance is on, and its events are all off. */
 static int watch_event(struct instance *i, const char *event, const char *filter, uint16_t *id)
 {
@@ -32,8 +29,7 @@ static int watch_event(struct instance *i, const char *event, const char *filter
 	if (!instance_has(i, instance_file(i, path, "events/%s/enable", event)))
 		return -ENOENT;
 	ret = undo_read(i->undo, instance_file(i, path, "events/%s/id", event), &text);
-	if (!ret)
-		ret = parse_u64(text, &n) || !n || n > UINT16_MAX ? -EBADMSG : 0;
+	ret = ret ?: parse_u64(text, &n) || !n || n > UINT16_MAX ? -EBADMSG : 0;
 	free(text);
 	*id = (uint16_t)n;
 	if (!ret && filter)
@@ -83,8 +79,6 @@ int watch_parse(struct watch *w, const char *text)
 	*w->path = 0;
 	return -EINVAL;
 }
-
-/* ---- reading ---------------------------------------------------------------------------- */
 
 struct watch_moment {
 	uint64_t ts;
