@@ -121,12 +121,24 @@ void parquet_chunk_release(struct parquet_chunk *chunk);
 
 #define PARQUET_MAGIC "PAR1"
 
-/* Appends the metadata of a row group whose pages lie in the file from `at` on. */
-void parquet_group_put(struct buf *out, const struct parquet_column *columns,
-		       const struct parquet_chunk *chunks, size_t n_columns, size_t n_rows, uint64_t at);
-/* Appends the end of a file: groups are those of parquet_group_put(), one after the other. */
-void parquet_footer_put(struct buf *out, const struct parquet_column *columns, size_t n_columns,
-			const struct buf *groups, size_t n_groups, uint64_t n_rows);
+/* DIR/part-N.parquet below the output, and its metadata so far. It is open only while a call writes it. */
+struct parquet_file {
+	char *dir;
+	struct parquet_column *columns;
+	size_t n_columns;
+	unsigned int part;
+	uint64_t size; /* bytes; 0: there is none, and the next group makes it */
+	struct buf groups;
+	size_t n_groups;
+	uint64_t rows;
+};
+
+/* Appends a row group. output: the directory that file->dir lies in. -ENOMEM, or why it cannot be written. */
+int parquet_file_group(struct parquet_file *file, int output, const struct parquet_chunk *chunks,
+		       size_t n_rows);
+/* Appends what ends the file, which may have no group; the next group begins another. The same errors. */
+int parquet_file_end(struct parquet_file *file, int output);
+void parquet_file_release(struct parquet_file *file);
 
 /* KEY=NAME as a directory: what engines or file systems could take for something else is %XX, and a name
  * that is too long is cut and ends in ~ID. NULL: the key's null. */
