@@ -155,22 +155,27 @@ static int parquet_converted_type(const struct parquet_column *c)
 	return (c->is_unsigned ? CONVERTED_UINT_8 : CONVERTED_INT_8) + __builtin_ctz(c->bits) - 3;
 }
 
-/* The root, what every event has, and its own fields as a group; no group may be empty. */
+/* The root, its columns, and an event's own fields as a group after those; no group may be empty. */
 static void parquet_schema_put(struct thrift *t, const struct parquet_column *v, size_t n)
 {
-	bool fields = n > PARQUET_OWN;
-	size_t elements = 1 + fields;
+	const char *root = v[0].what == PARQUET_CELL ? "row" : "event";
+	size_t own = 0, elements;
+	bool fields;
 
+	while (own < n && !parquet_is_field(&v[own]))
+		own++;
+	fields = own < n;
+	elements = 1 + fields;
 	for (size_t i = 0; i < n; i++)
 		elements += v[i].what == PARQUET_LIST ? 3 : 1;
 	thrift_list(t, 2, THRIFT_STRUCT, elements);
-	parquet_element_put(t, &(struct parquet_element){ "event", NONE, NONE, PARQUET_OWN + fields, NONE });
+	parquet_element_put(t, &(struct parquet_element){ root, NONE, NONE, (int)own + fields, NONE });
 	for (size_t i = 0; i < n; i++) {
 		int repetition, converted;
 
-		if (i == PARQUET_OWN)
+		if (i == own)
 			parquet_element_put(t, &(struct parquet_element){ "fields", NONE, REQUIRED,
-									  (int)(n - PARQUET_OWN), NONE });
+									  (int)(n - own), NONE });
 		repetition = v[i].optional ? OPTIONAL : REQUIRED;
 		converted = parquet_converted_type(&v[i]);
 		if (v[i].what != PARQUET_LIST) {

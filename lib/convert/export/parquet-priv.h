@@ -64,6 +64,7 @@ struct parquet_column {
 		PARQUET_BUFFER,
 		PARQUET_LOST,
 		PARQUET_BOUND,
+		PARQUET_CELL,	/* of a table that is no event's */
 		PARQUET_NUMBER, /* of the event's fields, as those below */
 		PARQUET_TEXT,
 		PARQUET_LIST
@@ -112,9 +113,17 @@ struct parquet_source {
 	const struct inputs *in;
 };
 
+/* A row group of an event has so many rows at most, or bytes. */
+#define GROUP_ROWS_MAX	65536
+#define GROUP_BYTES_MAX (8u << 20)
+
 /* All of the n rows' values of the column, as a page. -ENOMEM. */
 int parquet_chunk_fill(struct parquet_chunk *chunk, const struct parquet_column *c,
 		       const struct parquet_source *source, const struct parquet_row *rows, size_t n);
+/* Adds a row's value, of a PARQUET_CELL column; then all so far become a page. -ENOMEM. */
+void parquet_chunk_cell(struct parquet_chunk *chunk, const struct parquet_column *c,
+			const struct table_cell *cell);
+int parquet_chunk_end(struct parquet_chunk *chunk, const struct parquet_column *c);
 void parquet_chunk_release(struct parquet_chunk *chunk);
 
 /* ---- files ------------------------------------------------------------------------------ */

@@ -17,11 +17,9 @@
 #include "base/workers.h"
 #include "base/strings.h"
 
-#define GROUP_ROWS_MAX	65536
-#define GROUP_BYTES_MAX (8u << 20)
-#define HELD_MAX	(64u << 20) /* bytes of rows, of all events together */
-#define METADATA_MAX	(16u << 20) /* bytes of files that are not ended, likewise */
-#define PACKERS_MAX	4	    /* threads, each with a column of a group in memory */
+#define HELD_MAX     (64u << 20) /* bytes of rows, of all events together */
+#define METADATA_MAX (16u << 20) /* bytes of files that are not ended, likewise */
+#define PACKERS_MAX  4		 /* threads, each with a column of a group in memory */
 
 /* An event of an input: its rows so far, and its file. */
 struct parquet_event {
