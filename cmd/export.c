@@ -72,37 +72,11 @@ static int ctf_missing(struct export_job *job, const char *dir, const struct log
 #define export_ctf ctf_missing
 #endif
 
-/* Forms that are a directory, which they make. */
-static const struct dir_form {
-	size_t dir; /* its name in the options */
-	int (*run)(struct export_job *job, const char *dir, const struct log *log);
-} dir_forms[] = {
-	{ offsetof(struct export_opts, ctf), export_ctf },
-	{ offsetof(struct export_opts, parquet), export_parquet },
-};
-
-static const char *dir_form_path(const struct export_opts *o, const struct dir_form *form)
-{
-	const char *path;
-
-	memcpy(&path, (const char *)o + form->dir, sizeof(path));
-	return path;
-}
-
-/* The one that is wanted; NULL: none is. */
-static const struct dir_form *dir_form(const struct export_opts *o)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(dir_forms); i++)
-		if (dir_form_path(o, &dir_forms[i]))
-			return &dir_forms[i];
-	return NULL;
-}
-
 static int export_check(const struct export_opts *o)
 {
 	const char *wrong = NULL;
 
-	if (!!o->perfetto + !!dir_form(o) + o->json != 1)
+	if (!!o->perfetto + !!o->ctf + !!o->parquet + o->json != 1)
 		wrong = "specify one of --perfetto OUT, --ctf DIR, --json and --parquet DIR";
 	else if (!o->json && o->output)
 		wrong = "-o is for --json; the others name theirs";
@@ -372,7 +346,6 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 {
 	const char *path = o->perfetto ? o->perfetto : o->output ? o->output : "-";
 	const struct inputs *in = handle_inputs(e->files);
-	const struct dir_form *dir = dir_form(o);
 	struct outfile out;
 	int ret = o->perfetto || o->ctf ? check_ticks(in, e->log) : 0;
 
@@ -384,8 +357,10 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	ret = handle_iterate(e->files, NULL, NULL, &e->job.timeline);
 	if (ret)
 		return ret;
-	if (dir) { /* it is not there before: no input lies in it */
-		ret = export_watch(e) ?: dir->run(&e->job, dir_form_path(o, dir), e->log);
+	if (o->ctf || o->parquet) { /* a directory that is not there before: no input lies in it */
+		ret = export_watch(e)
+			      ?: o->ctf ? export_ctf(&e->job, o->ctf, e->log)
+					: export_parquet(&e->job, o->parquet, e->log);
 		progress_end(e->console);
 		return ret;
 	}

@@ -13,7 +13,9 @@ struct profile_output {
 	struct buf out;
 	struct json json;
 	int fd;
-	size_t side; /* speedscope: of the profile that is written */
+	/* speedscope: of the profile that is written, and whether its weights are, or its stacks */
+	size_t side;
+	bool weights;
 };
 
 int profile_flush(struct buf *out, int fd, size_t least)
@@ -29,28 +31,34 @@ int profile_flush(struct buf *out, int fd, size_t least)
 
 /* ---- speedscope ---------------------------------------------------------------------------- */
 
-/* A stack: places of names in the array of frames. */
-static int speedscope_sample(void *ctx, const struct flame_frame *f, const uint64_t *begin)
+/* A weight, or a stack: places of names in the array of frames. */
+static int speedscope_value(void *ctx, const struct flame_frame *f, const uint64_t *begin)
 {
 	struct profile_output *o = ctx;
 
 	if (!f->self[o->side])
 		return 0;
-	json_array(&o->json);
-	for (size_t i = 0; i < f->depth; i++)
-		json_u64(&o->json, f->stack[i] - 1);
-	json_array_end(&o->json);
+	if (o->weights) {
+		json_u64(&o->json, f->self[o->side]);
+	} else {
+		json_array(&o->json);
+		for (size_t i = 0; i < f->depth; i++)
+			json_u64(&o->json, f->stack[i] - 1);
+		json_array_end(&o->json);
+	}
 	return profile_flush(&o->out, o->fd, PROFILE_FLUSH);
 }
 
-static int speedscope_weight(void *ctx, const struct flame_frame *f, const uint64_t *begin)
+static int speedscope_values(struct profile_output *o, const char *key, bool weights)
 {
-	struct profile_output *o = ctx;
+	int ret;
 
-	if (!f->self[o->side])
-		return 0;
-	json_u64(&o->json, f->self[o->side]);
-	return profile_flush(&o->out, o->fd, PROFILE_FLUSH);
+	o->weights = weights;
+	json_key(&o->json, key);
+	json_array(&o->json);
+	ret = flame_tree_walk(o->p->tree, o->p->weight, speedscope_value, o);
+	json_array_end(&o->json);
+	return ret;
 }
 
 static int speedscope_side(struct profile_output *o, const char *name)
@@ -64,14 +72,7 @@ static int speedscope_side(struct profile_output *o, const char *name)
 	json_key_str(&o->json, "unit", p->weight == FLAME_NS && !p->ticks ? "nanoseconds" : "none");
 	json_key_u64(&o->json, "startValue", 0);
 	json_key_u64(&o->json, "endValue", flame_tree_total(p->tree, o->side, p->weight));
-	json_key(&o->json, "samples");
-	json_array(&o->json);
-	ret = flame_tree_walk(p->tree, p->weight, speedscope_sample, o);
-	json_array_end(&o->json);
-	json_key(&o->json, "weights");
-	json_array(&o->json);
-	ret = ret ?: flame_tree_walk(p->tree, p->weight, speedscope_weight, o);
-	json_array_end(&o->json);
+	ret = speedscope_values(o, "samples", false) ?: speedscope_values(o, "weights", true);
 	json_object_end(&o->json);
 	return ret;
 }
@@ -113,14 +114,8 @@ int profile_speedscope(const struct flame_profile *p, int fd)
 /* ---- pprof --------------------------------------------------------------------------------- */
 
 /* Fields of a Profile, and of the messages in it. */
-enum {
-	PPROF_SAMPLE_TYPE = 1,
-	PPROF_SAMPLE = 2,
-	PPROF_LOCATION = 4,
-	PPROF_FUNCTION = 5,
-	PPROF_STRING = 6,
-	PPROF_COMMENT = 13
-};
+enum { PPROF_SAMPLE_TYPE = 1, PPROF_SAMPLE = 2, PPROF_LOCATION = 4, PPROF_FUNCTION = 5, PPROF_STRING = 6 };
+enum { PPROF_COMMENT = 13 };
 enum { PPROF_VALUE_TYPE = 1, PPROF_VALUE_UNIT = 2 };
 enum { PPROF_SAMPLE_LOCATION = 1, PPROF_SAMPLE_VALUE = 2 };
 enum { PPROF_ID = 1, PPROF_FUNCTION_NAME = 2, PPROF_LOCATION_LINE = 4, PPROF_LINE_FUNCTION = 1 };

@@ -371,36 +371,34 @@ void parquet_file_release(struct parquet_file *f)
 #define PARQUET_NULL	"__HIVE_DEFAULT_PARTITION__"
 #define PARQUET_DIR_MAX 200 /* bytes of the name; file systems have 255 for all of it */
 
-char *parquet_dir(const char *key, const char *name, unsigned int id)
+void parquet_dir(struct buf *b, const char *key, const char *name, unsigned int id)
 {
 	/* engines and shells take no other of ASCII's for itself everywhere */
 	static const char bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
 	/* engines take these for null */
 	bool null = name && (!strcmp(name, PARQUET_NULL) || !strcasecmp(name, "null"));
 	const uint8_t *u = (const uint8_t *)(name ?: "");
-	struct buf b = { 0 };
 	size_t begin;
 
-	buf_printf(&b, "%s=", key);
-	begin = b.len;
+	buf_printf(b, "%s%s=", b->len ? "/" : "", key);
+	begin = b->len;
 	if (!name)
-		buf_addstr(&b, PARQUET_NULL);
+		buf_addstr(b, PARQUET_NULL);
 	/* each character itself, or each of its bytes as %XX; what is no UTF-8 is U+FFFD */
-	while (*u && b.len - begin < PARQUET_DIR_MAX && !b.bad) {
+	while (*u && b->len - begin < PARQUET_DIR_MAX && !b->bad) {
 		size_t left = strlen((const char *)u), n = utf8_len(u, left);
 
 		if (!n)
-			buf_addstr(&b, "\xef\xbf\xbd");
+			buf_addstr(b, "\xef\xbf\xbd");
 		else if (!null &&
 			 (n == 1 ? memchr(bytes, *u, sizeof(bytes) - 1) != NULL : !escape_control(u, left)))
-			buf_add(&b, u, n);
+			buf_add(b, u, n);
 		else
 			for (size_t i = 0; i < n; i++)
-				buf_printf(&b, "%%%02X", u[i]);
+				buf_printf(b, "%%%02X", u[i]);
 		u += n ?: 1;
 		null = false;
 	}
-	if (b.len - begin >= PARQUET_DIR_MAX)
-		buf_printf(&b, "%%7E%u", id);
-	return (char *)buf_str(&b);
+	if (b->len - begin >= PARQUET_DIR_MAX)
+		buf_printf(b, "%%7E%u", id);
 }

@@ -149,8 +149,10 @@ int parquet_file_group(struct parquet_file *file, int output, const struct parqu
 int parquet_file_end(struct parquet_file *file, int output);
 void parquet_file_release(struct parquet_file *file);
 
-/* KEY=NAME as a directory: what engines or file systems could take for something else is %XX, and a name
- * that is too long is cut and ends in ~ID. NULL: the key's null. */
-char *parquet_dir(const char *key, const char *name, unsigned int id);
+/*
+ * Appends KEY=NAME, a directory below those that are there: what engines or file systems could take for
+ * something else is %XX, and a name that is too long is cut and ends in ~ID. NULL: the key's null.
+ */
+void parquet_dir(struct buf *out, const char *key, const char *name, unsigned int id);
 
 #endif

@@ -51,8 +51,11 @@ int parquet_tables_close(struct parquet_tables *t, int ret)
 
 int parquet_table_begin(struct parquet_tables *t, const char *name)
 {
+	struct buf dir = { 0 };
+
 	parquet_table_release(t);
-	t->file.dir = parquet_dir("table", name, 0);
+	parquet_dir(&dir, "table", name, 0);
+	t->file.dir = (char *)buf_str(&dir);
 	return t->file.dir ? 0 : -ENOMEM;
 }
 

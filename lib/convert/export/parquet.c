@@ -64,26 +64,26 @@ static const char *parquet_machine_name(const struct input *in)
 	return in->guest ? in->machine : "host";
 }
 
+/* NULL: no memory. */
 static char *parquet_event_dir(const struct inputs *in, size_t input, const char *system, const char *name,
 			       unsigned int id)
 {
 	const char *machine = parquet_machine_name(&in->v[input]);
 	bool taken = in->v[input].guest && !strcmp(machine, "host");
-	char *dir = NULL, *own, *m, *s = parquet_dir("system", system, id),
-	     *e = parquet_dir("event", name, id);
+	struct buf own = { 0 }, dir = { 0 };
 
 	/* a second one of a name, and a guest that is called host, get a number */
 	for (size_t i = 0; i < input; i++)
 		taken |= !strcmp(parquet_machine_name(&in->v[i]), machine);
-	own = taken ? str_printf("%s~%zu", machine, input + 1) : strdup(machine);
-	m = own ? parquet_dir("machine", own, (unsigned int)input) : NULL;
-	free(own);
-	if (m && s && e)
-		dir = str_printf("%s/%s/%s", m, s, e);
-	free(m);
-	free(s);
-	free(e);
-	return dir;
+	buf_addstr(&own, machine);
+	if (taken)
+		buf_printf(&own, "~%zu", input + 1);
+	parquet_dir(&dir, "machine", buf_str(&own), (unsigned int)input);
+	parquet_dir(&dir, "system", system, id);
+	parquet_dir(&dir, "event", name, id);
+	dir.bad |= own.bad;
+	buf_release(&own);
+	return (char *)buf_str(&dir);
 }
 
 static void parquet_event_free(struct parquet_event *e)
