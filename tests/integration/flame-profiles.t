@@ -122,6 +122,13 @@ task 7 crosvm
 1400 0 7 print	0	1 1 Exit: read
 E
 profiles "programs' spans" nanoseconds time/nanoseconds --spans "$tmp/spans.dat"
+"$build/tests/integration/make-trace" "$tmp/ticks.dat" tests/integration/events/kernel <<'E'
+clock x86-tsc
+task 7 crosvm
+1000 0 7 print	0	1 1 Enter: read
+1400 0 7 print	0	1 1 Exit: read
+E
+profiles "spans of a clock whose rate is not known" none time/ticks --spans "$tmp/ticks.dat"
 
 flame --diff --speedscope "$tmp/diff.json" --pprof "$tmp/diff.pprof" "$tmp/host.dat" "$tmp/after.dat"
 is "$(speedscope_folded 0 <"$tmp/diff.json")" "$(flame "$tmp/host.dat")" "--diff: speedscope has the first recording"
