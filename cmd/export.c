@@ -213,8 +213,8 @@ static int tables_row(void *ctx, const struct sql_value *v, size_t n)
 	return ret ?: parquet_table_row(ctx);
 }
 
-static int tables_query(const struct export *e, struct parquet_tables *to, const char *query,
-			const char *name, int (*row)(void *ctx, const struct sql_value *v, size_t n))
+static int tables_query(struct export *e, struct parquet_tables *to, const char *query, const char *name,
+			int (*row)(void *ctx, const struct sql_value *v, size_t n))
 {
 	const struct sql_sink sink = { tables_begin, row, tables_end };
 	char *text = str_printf("%s %s", query, name), why[SQL_WHY_MAX] = "";
@@ -226,14 +226,14 @@ static int tables_query(const struct export *e, struct parquet_tables *to, const
 	return tables_stopped ? -ECANCELED : ret;
 }
 
-static int tables_write(const struct export *e, struct parquet_tables *to, const struct strlist *names)
+static int tables_write(struct export *e, struct parquet_tables *to, const struct strlist *names)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < names->n && !ret; i++) {
 		const char *name = names->v[i];
 
-		ret = export_progress((void *)e, (double)i / (double)names->n)
+		ret = export_progress(e, (double)i / (double)names->n)
 			      ?: parquet_table_begin(to, name)
 			      ?: tables_query(e, to, "PRAGMA table_info =", name, tables_column)
 			      ?: tables_query(e, to, "SELECT * FROM", name, tables_row)
