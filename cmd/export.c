@@ -2,6 +2,7 @@
 /* hyptrace export: recordings as a trace for Perfetto, as CTF, as lines of JSON, or as Parquet files. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/handle.h"
+#include "ask/sql/sql.h"
 #include "cmd.h"
 #include "convert/export/export.h"
 #include "base/outfile.h"
@@ -20,7 +22,7 @@ struct export_opts {
 	const char *perfetto, *ctf, *parquet, *output, *desc;
 	bool json, quiet;
 	struct times_opts times;
-	struct strlist files;
+	struct strlist tables, files; /* tables: each argument as it is */
 };
 
 /* ---- command line ------------------------------------------------------------------ */
@@ -34,6 +36,8 @@ static const struct opt export_rows[] = {
 	OPT('j', "json", NULL, "an event a line, as JSON", opts_set_flag, EXPORT(json)),
 	OPT(0, "parquet", "DIR", "a table for each machine and event, for DuckDB, Spark, ...", opts_set_text,
 	    EXPORT(parquet)),
+	OPT(0, "tables", "TABLE,...", "with --parquet: tables of hyptrace sql in place of events",
+	    opts_add_text, EXPORT(tables)),
 	OPT_INPUT(EXPORT(files)),
 	OPT('o', "output", "OUT", "where --json goes; - is standard output, the default", opts_set_text,
 	    EXPORT(output)),
@@ -49,7 +53,7 @@ const struct opts_table export_table = {
 	.usage = "usage: hyptrace export --perfetto OUT [OPTION...] [FILE...]\n"
 		 "       hyptrace export --json [-o OUT] [OPTION...] [FILE...]\n"
 		 "       hyptrace export --ctf DIR [OPTION...] [FILE...]\n"
-		 "       hyptrace export --parquet DIR [OPTION...] [FILE...]\n"
+		 "       hyptrace export --parquet DIR [--tables TABLE,...] [OPTION...] [FILE...]\n"
 		 "\n"
 		 "Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
 		 "the host's clock. Files of guests join their host's.\n"
@@ -67,42 +71,18 @@ static int ctf_missing(struct export_job *job, const char *dir, const struct log
 #define export_ctf ctf_missing
 #endif
 
-/* Forms that are a directory, which they make. */
-static const struct dir_form {
-	size_t dir; /* its name in the options */
-	int (*run)(struct export_job *job, const char *dir, const struct log *log);
-} dir_forms[] = {
-	{ offsetof(struct export_opts, ctf), export_ctf },
-	{ offsetof(struct export_opts, parquet), export_parquet },
-};
-
-static const char *dir_form_path(const struct export_opts *o, const struct dir_form *form)
-{
-	const char *path;
-
-	memcpy(&path, (const char *)o + form->dir, sizeof(path));
-	return path;
-}
-
-/* The one that is wanted; NULL: none is. */
-static const struct dir_form *dir_form(const struct export_opts *o)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(dir_forms); i++)
-		if (dir_form_path(o, &dir_forms[i]))
-			return &dir_forms[i];
-	return NULL;
-}
-
 static int export_check(const struct export_opts *o)
 {
 	const char *wrong = NULL;
 
-	if (!!o->perfetto + !!dir_form(o) + o->json != 1)
+	if (!!o->perfetto + !!o->ctf + !!o->parquet + o->json != 1)
 		wrong = "specify one of --perfetto OUT, --ctf DIR, --json and --parquet DIR";
 	else if (!o->json && o->output)
 		wrong = "-o is for --json; the others name theirs";
 	else if (!o->perfetto && o->desc)
 		wrong = "--hypertrace-desc is for --perfetto";
+	else if (!o->parquet && o->tables.n)
+		wrong = "--tables is for --parquet";
 	if (wrong)
 		fprintf(stderr, "hyptrace: %s\n", wrong);
 	return wrong ? -EINVAL : 0;
@@ -116,7 +96,8 @@ struct export
 	struct console *console;
 	const struct log *log;
 	struct export_job job;
-	int stop_fd; /* of stop_signals() */
+	int stop_fd;	  /* of stop_signals() */
+	uint64_t damaged; /* places that the tables found */
 };
 
 /* -ECANCELED: a signal ends the export, which leaves nothing behind. */
@@ -189,6 +170,161 @@ static int check_ticks(const struct inputs *in, const struct log *log)
 	return 0;
 }
 
+/* ---- tables of sql ------------------------------------------------------------------ */
+
+#ifdef HYPTRACE_SQL
+
+/* A signal handler has no argument. */
+static struct sql *tables_sql;
+static volatile sig_atomic_t tables_stopped;
+
+static void tables_signal(int sig)
+{
+	tables_stopped = 1;
+	sql_interrupt(tables_sql);
+}
+
+static int tables_begin(void *ctx, const char *const *names, size_t n)
+{
+	return 0;
+}
+
+static int tables_end(void *ctx)
+{
+	return 0;
+}
+
+/* Of PRAGMA table_info: number, name, type, ... */
+static int tables_column(void *ctx, const struct sql_value *v, size_t n)
+{
+	return parquet_table_column(ctx, v[1].text, !strcmp(v[2].text, "TEXT"));
+}
+
+static int tables_row(void *ctx, const struct sql_value *v, size_t n)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < n && !ret; i++) {
+		const struct table_cell cell = { v[i].kind != SQL_NULL, v[i].integer, v[i].text };
+
+		ret = v[i].kind == SQL_REAL ? -EINVAL : parquet_table_cell(ctx, i, &cell);
+	}
+	return ret ?: parquet_table_row(ctx);
+}
+
+static int tables_query(struct export *e, struct parquet_tables *to, const char *query, const char *name,
+			int (*row)(void *ctx, const struct sql_value *v, size_t n))
+{
+	const struct sql_sink sink = { tables_begin, row, tables_end };
+	char *text = str_printf("%s %s", query, name), why[SQL_WHY_MAX] = "";
+	int ret = text ? sql_run(tables_sql, text, &sink, to, why) : -ENOMEM;
+
+	free(text);
+	if (*why && !tables_stopped)
+		log_err(e->log, "table '%s': %s", name, why);
+	return tables_stopped ? -ECANCELED : ret;
+}
+
+static int tables_write(struct export *e, struct parquet_tables *to, const struct strlist *names)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < names->n && !ret; i++) {
+		const char *name = names->v[i];
+
+		ret = export_progress(e, (double)i / (double)names->n)
+			      ?: parquet_table_begin(to, name)
+			      ?: tables_query(e, to, "PRAGMA table_info =", name, tables_column)
+			      ?: tables_query(e, to, "SELECT * FROM", name, tables_row)
+			      ?: parquet_table_end(to);
+	}
+	return ret;
+}
+
+/* Tables of the schema but for views, whose columns have no types, and functions of Perfetto. */
+static int tables_known(struct strlist *out)
+{
+	struct strlist schema = { 0 };
+	int ret = sql_schema(tables_sql, &schema);
+	char name[64];
+
+	for (size_t i = 0; i < schema.n && !ret; i++)
+		if (sscanf(schema.v[i], "CREATE TABLE %63[a-z_]", name) == 1 &&
+		    !strstr(schema.v[i], "HIDDEN"))
+			ret = strlist_add(out, name);
+	strlist_release(&schema);
+	return ret;
+}
+
+/* Each name of the arguments once. -EINVAL: there is no such table, which is logged. */
+static int tables_wanted(const struct strlist *arguments, const struct log *log, struct strlist *out)
+{
+	struct strlist known = { 0 };
+	struct buf all = { 0 };
+	int ret = tables_known(&known);
+
+	for (size_t i = 0; i < known.n; i++)
+		buf_printf(&all, "%s%s", i ? ", " : "", known.v[i]);
+	for (size_t i = 0; i < arguments->n && !ret; i++) {
+		char *rest = arguments->v[i], *name;
+
+		while (!ret && (name = strsep(&rest, ","))) {
+			if (!strlist_has(&known, name)) {
+				log_err(log, "no table '%s': --tables takes some of %s", name,
+					buf_str(&all) ?: "");
+				ret = -EINVAL;
+			} else if (!strlist_has(out, name)) {
+				ret = strlist_add(out, name);
+			}
+		}
+	}
+	strlist_release(&known);
+	buf_release(&all);
+	return ret;
+}
+
+static int export_tables(struct export *e, const struct export_opts *o)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction sa = { .sa_handler = tables_signal };
+	struct parquet_tables *to;
+	struct strlist names = { 0 }, notes;
+	int ret = sql_open(&tables_sql, handle_inputs(e->files), e->log);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &sa, NULL);
+	ret = tables_wanted(&o->tables, e->log, &names) ?: parquet_tables_open(&to, o->parquet, e->log);
+	if (ret)
+		goto out;
+	ret = parquet_tables_close(to, tables_write(e, to, &names));
+	progress_end(e->console);
+	notes = sql_notes(tables_sql);
+	for (size_t i = 0; i < notes.n && !ret; i++)
+		log_info(e->log, "%s", notes.v[i]);
+	strlist_release(&notes);
+	e->damaged = sql_counts(tables_sql).damaged;
+out:
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		signal(signals[i], SIG_DFL);
+	sql_close(tables_sql);
+	strlist_release(&names);
+	return ret;
+}
+
+#else
+
+static int export_tables(struct export *e, const struct export_opts *o)
+{
+	log_err(e->log, "this hyptrace was built without libsqlite3, so it cannot write tables");
+	return -ENOSYS;
+}
+
+#endif
+
+/* ---- files and directories --------------------------------------------------------- */
+
 static int export_form(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc,
 		       int fd)
 {
@@ -209,18 +345,21 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 {
 	const char *path = o->perfetto ? o->perfetto : o->output ? o->output : "-";
 	const struct inputs *in = handle_inputs(e->files);
-	const struct dir_form *dir = dir_form(o);
 	struct outfile out;
 	int ret = o->perfetto || o->ctf ? check_ticks(in, e->log) : 0;
 
 	if (ret)
 		return ret;
+	if (o->tables.n)
+		return export_tables(e, o);
 	e->job.in = in;
 	ret = handle_iterate(e->files, NULL, NULL, &e->job.timeline);
 	if (ret)
 		return ret;
-	if (dir) { /* it is not there before: no input lies in it */
-		ret = export_watch(e) ?: dir->run(&e->job, dir_form_path(o, dir), e->log);
+	if (o->ctf || o->parquet) { /* a directory that is not there before: no input lies in it */
+		ret = export_watch(e)
+			      ?: o->ctf ? export_ctf(&e->job, o->ctf, e->log)
+					: export_parquet(&e->job, o->parquet, e->log);
 		progress_end(e->console);
 		return ret;
 	}
@@ -249,7 +388,7 @@ static int export_files(const struct export_opts *o, struct console *console, st
 	if (ret)
 		goto out;
 	ret = export_to(&e, o, desc);
-	damaged = hyptrace_damaged(e.files);
+	damaged = hyptrace_damaged(e.files) + e.damaged;
 	if (ret)
 		goto out;
 	if (e.job.unknown)
@@ -282,6 +421,7 @@ int cmd_export(int argc, char **argv)
 			status = export_files(&o, &console, &log);
 		}
 	}
+	strlist_release(&o.tables);
 	strlist_release(&o.files);
 	return status;
 }

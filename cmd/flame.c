@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ask/flame/picture.h"
+#include "ask/flame/profiles.h"
 #include "ask/flame/flame.h"
 #include "api/handle.h"
 #include "base/decode/mark-lines.h"
@@ -18,10 +19,8 @@
 #include "base/array.h"
 #include "base/files.h"
 
-#define WRITE_AT (1u << 16) /* bytes */
-
 struct flame_command {
-	const char *svg, *output, *weight, *desc;
+	const char *svg, *speedscope, *pprof, *output, *weight, *desc;
 	enum answer_form form;
 	bool diff, quiet;
 	struct times_opts times;
@@ -46,7 +45,11 @@ struct flame_command {
 
 static const struct opt flame_opt_rows[] = {
 	OPT('s', "svg", "OUT", "draw a flame graph into OUT, for a browser", opts_set_text, FLAME(svg)),
-	OPT('o', "output", "OUT", "where the text goes; - is standard output, the default\nwithout --svg",
+	OPT(0, "speedscope", "OUT", "write a profile into OUT, for speedscope", opts_set_text,
+	    FLAME(speedscope)),
+	OPT(0, "pprof", "OUT", "write a profile into OUT, for go tool pprof", opts_set_text, FLAME(pprof)),
+	OPT('o', "output", "OUT",
+	    "where the text goes; - is standard output, the default\nwithout --svg, --speedscope and --pprof",
 	    opts_set_text, FLAME(output)),
 	OPT('d', "diff", NULL, "of two recordings: what has become more and less", opts_set_flag,
 	    FLAME(diff)),
@@ -232,9 +235,8 @@ static void flame_notes(struct flame_command *c)
 
 /* ---- output ------------------------------------------------------------------------------- */
 
-typedef int flame_write(struct flame_command *c, int fd);
-
-static int flame_write_to(struct flame_command *c, const char *path, flame_write *write)
+static int flame_write_to(struct flame_command *c, const char *path,
+			  int (*write)(struct flame_command *c, int fd))
 {
 	struct outfile out;
 	int ret;
@@ -259,17 +261,6 @@ struct flame_text {
 	int fd;
 };
 
-static int flame_flush(struct flame_text *t, size_t least)
-{
-	int ret = buf_status(&t->buf);
-
-	if (ret || t->buf.len < least)
-		return ret;
-	ret = write_all(t->fd, t->buf.data, t->buf.len);
-	t->buf.len = 0;
-	return ret;
-}
-
 static int flame_folded_line(void *ctx, const char *stack, const uint64_t self[FLAME_SIDES])
 {
 	struct flame_text *t = ctx;
@@ -283,7 +274,7 @@ static int flame_folded_line(void *ctx, const char *stack, const uint64_t self[F
 		buf_add_u64(&t->buf, self[1]);
 	}
 	buf_addstr(&t->buf, "\n");
-	return flame_flush(t, WRITE_AT);
+	return profile_flush(&t->buf, t->fd, PROFILE_FLUSH);
 }
 
 static int flame_answer_line(void *ctx, const char *stack, const uint64_t self[FLAME_SIDES])
@@ -292,14 +283,19 @@ static int flame_answer_line(void *ctx, const char *stack, const uint64_t self[F
 	struct answer_cell cells[] = { CELL_WORD(stack), CELL_N(self[0]), CELL_N(self[1]) };
 
 	answer_row(&t->answer, cells);
-	return flame_flush(t, WRITE_AT);
+	return profile_flush(&t->buf, t->fd, PROFILE_FLUSH);
+}
+
+static bool flame_in_ticks(const struct flame_command *c)
+{
+	return c->w == FLAME_NS && inputs_in_ticks(handle_inputs(c->handle));
 }
 
 static int flame_write_answer(struct flame_text *t)
 {
 	static const char *const keys[FLAME_WEIGHTS] = { "samples", "ns", "calls", "entries" };
 	const struct flame_command *c = t->c;
-	bool ticks = c->w == FLAME_NS && inputs_in_ticks(handle_inputs(c->handle));
+	bool ticks = flame_in_ticks(c);
 	const char *key = ticks ? "ticks" : keys[c->w];
 	const struct answer_column columns[] = { { "stack", "stack", ANSWER_WORD },
 						 { c->diff ? "a" : key, "before", ANSWER_COUNT },
@@ -325,23 +321,30 @@ static int flame_write_text(struct flame_command *c, int fd)
 	int ret = c->form != ANSWER_TEXT ? flame_write_answer(&t)
 					 : flame_fold(flame_stacks(c->flame), c->w, flame_folded_line, &t);
 
-	ret = ret ?: flame_flush(&t, 1);
+	ret = ret ?: profile_flush(&t.buf, fd, 1);
 	buf_release(&t.buf);
 	return ret;
 }
 
-static int flame_write_svg(struct flame_command *c, int fd)
+/* Names the files and the question; malloc'ed. */
+static char *flame_title(const struct flame_command *c)
 {
 	static const char *const questions[FLAME_WEIGHTS] = { "which functions ran?",
 							      "which functions took the time?",
 							      "which functions were called?",
 							      "which functions were entered?" };
-	struct buf about = { 0 }, out = { 0 };
 	bool visits = c->w == FLAME_NS && flame_counts(c->flame)->visits;
-	char *title = picture_title(handle_inputs(c->handle), c->diff	      ? "what became more and less?"
-							      : c->opts.spans ? "which spans took the time?"
-							      : visits	      ? flame_ns_of(c)
-									      : questions[c->w]);
+
+	return picture_title(handle_inputs(c->handle), c->diff	       ? "what became more and less?"
+						       : c->opts.spans ? "which spans took the time?"
+						       : visits	       ? flame_ns_of(c)
+								       : questions[c->w]);
+}
+
+static int flame_write_svg(struct flame_command *c, int fd)
+{
+	struct buf about = { 0 }, out = { 0 };
+	char *title = flame_title(c);
 	struct flame_picture p = { flame_stacks(c->flame), c->w, title, NULL, c->diff };
 	uint64_t hidden;
 	char text[48];
@@ -365,6 +368,44 @@ static int flame_write_svg(struct flame_command *c, int fd)
 	free(title);
 	buf_release(&out);
 	return ret;
+}
+
+static int flame_write_profile(struct flame_command *c, int fd,
+			       int (*write)(const struct flame_profile *p, int fd))
+{
+	char *title = flame_title(c);
+	struct flame_profile p = { flame_stacks(c->flame), c->w, title, flame_in_ticks(c), c->diff };
+	int ret = title ? write(&p, fd) : -ENOMEM;
+
+	free(title);
+	return ret;
+}
+
+static int flame_write_speedscope(struct flame_command *c, int fd)
+{
+	return flame_write_profile(c, fd, profile_speedscope);
+}
+
+static int flame_write_pprof(struct flame_command *c, int fd)
+{
+	return flame_write_profile(c, fd, profile_pprof);
+}
+
+/* All outputs that are wanted; text where there is no other, or by an option of its own. */
+static int flame_write(struct flame_command *c)
+{
+	const struct {
+		const char *path;
+		int (*write)(struct flame_command *c, int fd);
+	} outputs[] = { { c->svg, flame_write_svg },
+			{ c->speedscope, flame_write_speedscope },
+			{ c->pprof, flame_write_pprof } };
+	bool text = c->output || c->form != ANSWER_TEXT || !(c->svg || c->speedscope || c->pprof);
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(outputs) && !ret; i++)
+		ret = outputs[i].path ? flame_write_to(c, outputs[i].path, outputs[i].write) : 0;
+	return !ret && text ? flame_write_to(c, c->output ?: "-", flame_write_text) : ret;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -417,9 +458,7 @@ static int flame_answer(struct flame_command *c)
 		log_err(c->log, "no stacks in these files; record with --profile 99 or -T");
 		return -ENODATA;
 	}
-	ret = c->svg ? flame_write_to(c, c->svg, flame_write_svg) : 0;
-	if (!ret && (!c->svg || c->output || c->form != ANSWER_TEXT))
-		ret = flame_write_to(c, c->output ? c->output : "-", flame_write_text);
+	ret = flame_write(c);
 	for (size_t i = 0; i < c->notes.n && !ret && c->form == ANSWER_TEXT; i++)
 		log_info(c->log, "%s", c->notes.v[i]);
 	return ret;

@@ -69,9 +69,14 @@ expected=$(perl -ane '$n{"$F[0] $F[1]"}++; $sum{"$F[0] $F[1]"} += $F[2];
 		printf "{\"host\":\"%s\",\"reason\":%s,\"n\":\"%d\",\"total_ns\":\"%d\",\"max_ns\":\"%d\"}\n",
 			split(/ /), $n{$_}, $sum{$_}, $max{$_} for @keys[0 .. 4];
 	}' "$tmp/known")
+(cd "$tmp" && PATH=$build:$PATH bash -euc "$(block 'sh tables')") >"$tmp/out" 2>&1
+is "$? $(cat "$tmp/out")" "0 " "the guide's commands export the tables of visits and states"
+is "$(find "$tmp/tables" -type f | wc -l)" $((3 * hosts)) "... three files for each host"
+# a recording with preempted vCPUs, next to those without
+"$build/hyptrace" export -q --parquet "$tmp/tables/host=steal" --tables vcpu_states tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat
 duckdb=$(tests/tools/duckdb ready)
 if [ $? != 0 ]; then
-	skip 5 "$duckdb"
+	skip 8 "$duckdb"
 	done_testing
 	exit
 fi
@@ -91,6 +96,27 @@ is "$(query "$(block 'sql duckdb')" "$(block 'sql query' | sed 's/^LIMIT 5;/;/')
 is "$(query "$(block 'sql duckdb')" "$(block 'sql query' | sed 's/^LIMIT 5;/;/')" |
 	perl -ne '$n += $1 if /"total_ns":"(\d+)"/; END { print $n }')" "$(perl -ane '$n += $F[2]; END { print $n }' "$tmp/known")" \
 	"... with visits that touch, and that take no time"
+
+# The same by the table of visits, whose reasons are words (the events have none for 4): of all hosts
+visits=$(perl -ane 'BEGIN { %word = (1 => "hvc", 4 => "null", 5 => "guest_exit", null => "null") }
+	push @{ $ns{"$F[0] $word{$F[1]}"} }, $F[2];
+	END {
+		for (sort keys %ns) {
+			my @ns = sort { $a <=> $b } @{ $ns{$_} };
+			my ($sum, $at) = (0, int(0.99 * @ns));
+			$sum += $_ for @ns;
+			$at-- if $at == 0.99 * @ns;
+			printf "%s %d %d %d %d\n", $_, scalar @ns, $sum, $ns[-1], $ns[$at];
+		}
+	}' "$tmp/known")
+is "$(query "$(block 'sql visits' | sed 's/^LIMIT 5;/;/')" | jq -r '[.host, .reason // "null", .n, .total_ns, .max_ns, .p99_ns] | join(" ")' | sort)" \
+	"$visits" "the query over the tables of visits gives every host's, and their 99th percentile"
+is "$(query "$(block 'sql visits')" | jq -c '[.host, .n, .total_ns, .max_ns]')" "$(jq -c '[.host, .n, .total_ns, .max_ns]' <<<"$expected")" \
+	"... and the longest are those of the events"
+is "$(query "$(block 'sql preempted')" | jq -r '[.preempted_by // "null", .hosts, .n, .total_ns] | join(" ")')" \
+	"$("$build/hyptrace" sql -q --json tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat "SELECT other_name, COUNT(*) AS n, SUM(dur) AS ns
+		FROM vcpu_states WHERE state = 'preempted' GROUP BY 1 ORDER BY 3 DESC, 1" | jq -r '.rows[] | [.other_name // "null", 1, .n, .ns] | join(" ")')" \
+	"... and who preempted vCPUs is sql's answer"
 is "$(query "$(block 'sql all')" | wc -l)" "$("$build/tests/tools/parquetread" $files >/dev/null; for f in $files; do dirname "${f#*host=}" | sed 's,/.*/, ,'; done | sort -u | wc -l)" \
 	"the query over all events has each host and event"
 done_testing

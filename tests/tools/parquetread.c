@@ -191,7 +191,7 @@ static void footer(struct bytes b)
 	schema(&f[2].at);
 	total_rows = f[3].n;
 	n_groups = list_of(&f[4].at, T_STRUCT);
-	WANT(n_columns && n_groups);
+	WANT(n_columns && (n_groups || !total_rows));
 	groups = calloc(n_groups, sizeof(*groups));
 	for (size_t i = 0; i < n_groups; i++)
 		row_group(&f[4].at, &groups[i]);

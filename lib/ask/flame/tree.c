@@ -134,6 +134,16 @@ void flame_tree_add(struct flame_tree *t, uint32_t frame, size_t side, enum flam
 	tree_count(&t->frames[frame].self[side][w], n);
 }
 
+uint32_t flame_tree_names(const struct flame_tree *t)
+{
+	return (uint32_t)t->n_names;
+}
+
+const char *flame_tree_text(const struct flame_tree *t, uint32_t name)
+{
+	return t->names[name];
+}
+
 uint64_t flame_tree_total(const struct flame_tree *t, size_t side, enum flame_weight w)
 {
 	uint64_t n = 0;
@@ -212,8 +222,9 @@ int flame_tree_walk(const struct flame_tree *t, enum flame_weight w, flame_visit
 	uint32_t *first = calloc(t->n + 2, sizeof(*first));
 	uint64_t(*total)[FLAME_SIDES] = calloc(t->n, sizeof(*total));
 	struct tree_level *levels = calloc(t->depth + 3, sizeof(*levels));
+	uint32_t *stack = calloc(t->depth + 1, sizeof(*stack));
 	size_t n = 0, depth = 1;
-	int ret = order && first && total && levels ? 0 : -ENOMEM;
+	int ret = order && first && total && levels && stack ? 0 : -ENOMEM;
 
 	/* a frame comes behind its parent in the list */
 	for (size_t i = ret ? 0 : t->n; i-- > 1;) {
@@ -236,7 +247,7 @@ int flame_tree_walk(const struct flame_tree *t, enum flame_weight w, flame_visit
 		struct tree_level *l = &levels[depth], *below = l + 1;
 		uint32_t i = l->at < l->end ? order[l->at++] : 0;
 		const struct tree_frame *f = &t->frames[i];
-		struct flame_frame out = { .name = t->names[f->name], .depth = depth };
+		struct flame_frame out = { .name = t->names[f->name], .depth = depth, .stack = stack };
 
 		if (!i) {
 			depth--;
@@ -244,6 +255,7 @@ int flame_tree_walk(const struct flame_tree *t, enum flame_weight w, flame_visit
 		}
 		if (!total[i][0] && !total[i][1])
 			continue;
+		stack[depth - 1] = f->name;
 		*below = (struct tree_level){ .at = first[i], .end = first[i + 1] };
 		for (size_t s = 0; s < FLAME_SIDES; s++) {
 			out.self[s] = f->self[s][w];
@@ -259,14 +271,15 @@ int flame_tree_walk(const struct flame_tree *t, enum flame_weight w, flame_visit
 	free(first);
 	free(total);
 	free(levels);
+	free(stack);
 	return ret;
 }
 
 /* ---- as lines ------------------------------------------------------------------------------ */
 
 struct fold {
+	const struct flame_tree *tree;
 	struct buf path;
-	struct buf ends; /* size_t by depth: the frame's end in the path */
 	flame_line *line;
 	void *ctx;
 };
@@ -274,28 +287,23 @@ struct fold {
 static int fold_visit(void *ctx, const struct flame_frame *frame, const uint64_t *begin)
 {
 	struct fold *f = ctx;
-	size_t above = (frame->depth - 1) * sizeof(size_t), end = 0;
 
-	f->ends.len = above;
-	if (above)
-		memcpy(&end, f->ends.data + above - sizeof(end), sizeof(end));
-	f->path.len = end;
-	buf_addstr(&f->path, end ? ";" : "");
-	buf_addstr(&f->path, frame->name);
-	end = f->path.len;
-	buf_add(&f->ends, &end, sizeof(end));
-	if (!buf_str(&f->path) || f->ends.bad)
-		return -ENOMEM;
-	return frame->self[0] || frame->self[1] ? f->line(f->ctx, buf_str(&f->path), frame->self) : 0;
+	if (!frame->self[0] && !frame->self[1])
+		return 0;
+	f->path.len = 0;
+	for (size_t i = 0; i < frame->depth; i++) {
+		buf_addstr(&f->path, i ? ";" : "");
+		buf_addstr(&f->path, flame_tree_text(f->tree, frame->stack[i]));
+	}
+	return buf_str(&f->path) ? f->line(f->ctx, buf_str(&f->path), frame->self) : -ENOMEM;
 }
 
 int flame_fold(const struct flame_tree *t, enum flame_weight w, flame_line *line, void *ctx)
 {
-	struct fold f = { .line = line, .ctx = ctx };
+	struct fold f = { .tree = t, .line = line, .ctx = ctx };
 	int ret = flame_tree_walk(t, w, fold_visit, &f);
 
 	buf_release(&f.path);
-	buf_release(&f.ends);
 	return ret;
 }
 

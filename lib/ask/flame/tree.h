@@ -49,6 +49,10 @@ int flame_tree_child(struct flame_tree *t, uint32_t parent, uint32_t name, uint3
 /* The same by the name's text. */
 int flame_tree_named(struct flame_tree *t, uint32_t parent, const char *name, uint32_t *out);
 void flame_tree_add(struct flame_tree *t, uint32_t frame, size_t side, enum flame_weight w, uint64_t n);
+/* Returns one more than the largest number of a name; the smallest is 1. */
+uint32_t flame_tree_names(const struct flame_tree *t);
+/* The text of a number, as it was cleaned; "" of 0. */
+const char *flame_tree_text(const struct flame_tree *t, uint32_t name);
 /* All of it; and of that what stands in FLAME_OTHERS. */
 uint64_t flame_tree_total(const struct flame_tree *t, size_t side, enum flame_weight w);
 uint64_t flame_tree_others(const struct flame_tree *t, size_t side, enum flame_weight w);
@@ -57,7 +61,8 @@ uint64_t flame_tree_others(const struct flame_tree *t, size_t side, enum flame_w
 
 struct flame_frame {
 	const char *name;
-	size_t depth; /* 1: the first of a stack */
+	size_t depth;	       /* 1: the first of a stack */
+	const uint32_t *stack; /* depth numbers of names, from the outermost to this one */
 	uint64_t self[FLAME_SIDES], total[FLAME_SIDES];
 };
 

@@ -46,6 +46,30 @@ int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, 
 int export_parquet(struct export_job *job, const char *dir, const struct log *log);
 
 /*
+ * Tables as Parquet files below a directory, which is made: table=NAME/part-0.parquet, one table after the
+ * other. First each of a table's columns, then each row: its cells, and its end.
+ */
+struct parquet_tables; /* opaque */
+
+/* A value of a row: a text, else a number; unknown: null. */
+struct table_cell {
+	bool known;
+	int64_t number;
+	const char *text;
+};
+
+/* -errno, which the log explains. */
+int parquet_tables_open(struct parquet_tables **out, const char *dir, const struct log *log);
+/* ret: how the writing went. 0: the directory is in place; else nothing is left, and the log says why. */
+int parquet_tables_close(struct parquet_tables *t, int ret);
+/* -ENOMEM; errors of writing; -EINVAL: a text in a column of numbers, or a number in one of texts. */
+int parquet_table_begin(struct parquet_tables *t, const char *name);
+int parquet_table_column(struct parquet_tables *t, const char *name, bool text);
+int parquet_table_cell(struct parquet_tables *t, size_t column, const struct table_cell *cell);
+int parquet_table_row(struct parquet_tables *t);
+int parquet_table_end(struct parquet_tables *t);
+
+/*
  * CTF 1.8 traces below a directory, which is made, one for each machine, by babeltrace2's library and its
  * plugins: a stream for each CPU of each buffer, fields by the formats, lost events as discarded ones, all on
  * the host's clock. The timeline must be one that nothing was taken from. -ENOENT: a plugin is not installed;

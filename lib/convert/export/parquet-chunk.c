@@ -231,11 +231,25 @@ static int chunk_pack(struct parquet_chunk *k, const struct buf *body)
 int parquet_chunk_fill(struct parquet_chunk *k, const struct parquet_column *c,
 		       const struct parquet_source *source, const struct parquet_row *rows, size_t n)
 {
+	for (size_t i = 0; i < n; i++, rows = parquet_row_next(rows))
+		chunk_row(k, c, source, rows);
+	return parquet_chunk_end(k, c);
+}
+
+void parquet_chunk_cell(struct parquet_chunk *k, const struct parquet_column *c,
+			const struct table_cell *cell)
+{
+	if (cell->known && cell->text)
+		chunk_text(k, cell->text, SIZE_MAX);
+	else
+		chunk_optional(k, c, cell->known, (uint64_t)cell->number);
+}
+
+int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c)
+{
 	struct buf body = { 0 };
 	int ret;
 
-	for (size_t i = 0; i < n; i++, rows = parquet_row_next(rows))
-		chunk_row(k, c, source, rows);
 	if (c->what == PARQUET_LIST)
 		parquet_levels_put(&body, &k->rep);
 	if (c->optional)

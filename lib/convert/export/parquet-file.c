@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Metadata of a Parquet file: its columns, schema and row groups, as
- * https://github.com/apache/parquet-format, parquet.thrift has them; and the names of its directories.
+ * A Parquet file: its columns, schema and row groups, as https://github.com/apache/parquet-format,
+ * parquet.thrift has them; and the names of its directories.
  */
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/files.h"
+#include "base/strings.h"
 #include "convert/export/parquet-priv.h"
 #include "base/escape.h"
 
@@ -150,22 +155,27 @@ static int parquet_converted_type(const struct parquet_column *c)
 	return (c->is_unsigned ? CONVERTED_UINT_8 : CONVERTED_INT_8) + __builtin_ctz(c->bits) - 3;
 }
 
-/* The root, what every event has, and its own fields as a group; no group may be empty. */
+/* The root, its columns, and an event's own fields as a group after those; no group may be empty. */
 static void parquet_schema_put(struct thrift *t, const struct parquet_column *v, size_t n)
 {
-	bool fields = n > PARQUET_OWN;
-	size_t elements = 1 + fields;
+	const char *root = v[0].what == PARQUET_CELL ? "row" : "event";
+	size_t own = 0, elements;
+	bool fields;
 
+	while (own < n && !parquet_is_field(&v[own]))
+		own++;
+	fields = own < n;
+	elements = 1 + fields;
 	for (size_t i = 0; i < n; i++)
 		elements += v[i].what == PARQUET_LIST ? 3 : 1;
 	thrift_list(t, 2, THRIFT_STRUCT, elements);
-	parquet_element_put(t, &(struct parquet_element){ "event", NONE, NONE, PARQUET_OWN + fields, NONE });
+	parquet_element_put(t, &(struct parquet_element){ root, NONE, NONE, (int)own + fields, NONE });
 	for (size_t i = 0; i < n; i++) {
 		int repetition, converted;
 
-		if (i == PARQUET_OWN)
+		if (i == own)
 			parquet_element_put(t, &(struct parquet_element){ "fields", NONE, REQUIRED,
-									  (int)(n - PARQUET_OWN), NONE });
+									  (int)(n - own), NONE });
 		repetition = v[i].optional ? OPTIONAL : REQUIRED;
 		converted = parquet_converted_type(&v[i]);
 		if (v[i].what != PARQUET_LIST) {
@@ -227,15 +237,16 @@ static void parquet_chunk_meta_put(struct thrift *t, const struct parquet_column
 	thrift_end(t);
 }
 
-void parquet_group_put(struct buf *out, const struct parquet_column *columns,
-		       const struct parquet_chunk *chunks, size_t n_columns, size_t n_rows, uint64_t at)
+/* Of a row group whose pages lie in the file from `at` on. */
+static void parquet_group_put(struct parquet_file *f, const struct parquet_chunk *chunks, size_t n_rows,
+			      uint64_t at)
 {
-	struct thrift t = { .out = out };
+	struct thrift t = { .out = &f->groups };
 	uint64_t size = 0, page = at;
 
-	thrift_list(&t, 1, THRIFT_STRUCT, n_columns);
-	for (size_t i = 0; i < n_columns; i++) {
-		parquet_chunk_meta_put(&t, &columns[i], &chunks[i], page);
+	thrift_list(&t, 1, THRIFT_STRUCT, f->n_columns);
+	for (size_t i = 0; i < f->n_columns; i++) {
+		parquet_chunk_meta_put(&t, &f->columns[i], &chunks[i], page);
 		size += chunks[i].size;
 		page += chunks[i].page.len;
 	}
@@ -243,13 +254,14 @@ void parquet_group_put(struct buf *out, const struct parquet_column *columns,
 	thrift_i64(&t, 3, (int64_t)n_rows);
 	thrift_i64(&t, 5, (int64_t)at);
 	thrift_i64(&t, 6, (int64_t)(page - at));
-	buf_add(out, "", 1);
+	buf_add(&f->groups, "", 1);
+	f->n_groups++;
+	f->rows += n_rows;
 }
 
 /* ---- the end of a file --------------------------------------------------------------------- */
 
-void parquet_footer_put(struct buf *out, const struct parquet_column *columns, size_t n_columns,
-			const struct buf *groups, size_t n_groups, uint64_t n_rows)
+static void parquet_footer_put(struct buf *out, const struct parquet_file *f)
 {
 	static const char by[] = "hyptrace version " HYPTRACE_VERSION;
 	struct thrift t = { .out = out };
@@ -257,13 +269,13 @@ void parquet_footer_put(struct buf *out, const struct parquet_column *columns, s
 	uint32_t len;
 
 	thrift_i32(&t, 1, 1);
-	parquet_schema_put(&t, columns, n_columns);
-	thrift_i64(&t, 3, (int64_t)n_rows);
-	thrift_list(&t, 4, THRIFT_STRUCT, n_groups);
-	buf_add(out, groups->data, groups->len);
+	parquet_schema_put(&t, f->columns, f->n_columns);
+	thrift_i64(&t, 3, (int64_t)f->rows);
+	thrift_list(&t, 4, THRIFT_STRUCT, f->n_groups);
+	buf_add(out, f->groups.data, f->groups.len);
 	thrift_bytes(&t, 6, by, sizeof(by) - 1);
-	thrift_list(&t, 7, THRIFT_STRUCT, n_columns);
-	for (size_t i = 0; i < n_columns; i++) { /* numbers are ordered by their types */
+	thrift_list(&t, 7, THRIFT_STRUCT, f->n_columns);
+	for (size_t i = 0; i < f->n_columns; i++) { /* numbers are ordered by their types */
 		thrift_begin(&t);
 		thrift_field(&t, 1, THRIFT_STRUCT);
 		thrift_begin(&t);
@@ -274,7 +286,84 @@ void parquet_footer_put(struct buf *out, const struct parquet_column *columns, s
 	len = htole32((uint32_t)(out->len - begin));
 	buf_add(out, &len, sizeof(len));
 	buf_add(out, PARQUET_MAGIC, sizeof(PARQUET_MAGIC) - 1);
-	out->bad |= groups->bad;
+	out->bad |= f->groups.bad;
+}
+
+/* ---- the file itself ------------------------------------------------------------------------ */
+
+/* To append to: only one is open at a time, however many events there are. */
+static int parquet_file_open(struct parquet_file *f, int output)
+{
+	int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC, fd, ret;
+	char *path;
+
+	if (!f->size) {
+		for (char *slash = f->dir; slash;) {
+			slash = strchr(slash + 1, '/');
+			if (slash)
+				*slash = 0;
+			ret = mkdirat(output, f->dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
+			if (slash)
+				*slash = '/';
+			if (ret)
+				return ret;
+		}
+	}
+	path = str_printf("%s/part-%u.parquet", f->dir, f->part);
+	if (!path)
+		return -ENOMEM;
+	fd = openat(output, path, flags | (f->size ? O_APPEND : O_CREAT | O_EXCL), 0644);
+	ret = fd < 0 ? -errno : 0;
+	free(path);
+	if (!ret && !f->size) {
+		f->size = sizeof(PARQUET_MAGIC) - 1;
+		ret = write_all(fd, PARQUET_MAGIC, f->size);
+	}
+	if (ret)
+		fd_close(&fd);
+	return ret ? ret : fd;
+}
+
+static int parquet_file_close(int fd, int ret)
+{
+	return close(fd) < 0 && !ret ? -errno : ret;
+}
+
+int parquet_file_group(struct parquet_file *f, int output, const struct parquet_chunk *chunks, size_t n_rows)
+{
+	int fd = parquet_file_open(f, output), ret = 0;
+	uint64_t at = f->size;
+
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < f->n_columns && !ret; i++) {
+		ret = write_all(fd, chunks[i].page.data, chunks[i].page.len);
+		f->size += chunks[i].page.len;
+	}
+	ret = parquet_file_close(fd, ret);
+	parquet_group_put(f, chunks, n_rows, at);
+	return ret ? ret : buf_status(&f->groups);
+}
+
+int parquet_file_end(struct parquet_file *f, int output)
+{
+	struct buf footer = { 0 };
+	int fd, ret;
+
+	parquet_footer_put(&footer, f);
+	fd = footer.bad ? -ENOMEM : parquet_file_open(f, output);
+	ret = fd < 0 ? fd : parquet_file_close(fd, write_all(fd, footer.data, footer.len));
+	buf_release(&footer);
+	buf_release(&f->groups);
+	f->size = f->rows = f->n_groups = 0;
+	return ret;
+}
+
+void parquet_file_release(struct parquet_file *f)
+{
+	free(f->dir);
+	free(f->columns);
+	buf_release(&f->groups);
 }
 
 /* ---- directories ---------------------------------------------------------------------------- */
@@ -282,36 +371,34 @@ void parquet_footer_put(struct buf *out, const struct parquet_column *columns, s
 #define PARQUET_NULL	"__HIVE_DEFAULT_PARTITION__"
 #define PARQUET_DIR_MAX 200 /* bytes of the name; file systems have 255 for all of it */
 
-char *parquet_dir(const char *key, const char *name, unsigned int id)
+void parquet_dir(struct buf *b, const char *key, const char *name, unsigned int id)
 {
 	/* engines and shells take no other of ASCII's for itself everywhere */
 	static const char bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
 	/* engines take these for null */
 	bool null = name && (!strcmp(name, PARQUET_NULL) || !strcasecmp(name, "null"));
 	const uint8_t *u = (const uint8_t *)(name ?: "");
-	struct buf b = { 0 };
 	size_t begin;
 
-	buf_printf(&b, "%s=", key);
-	begin = b.len;
+	buf_printf(b, "%s%s=", b->len ? "/" : "", key);
+	begin = b->len;
 	if (!name)
-		buf_addstr(&b, PARQUET_NULL);
+		buf_addstr(b, PARQUET_NULL);
 	/* each character itself, or each of its bytes as %XX; what is no UTF-8 is U+FFFD */
-	while (*u && b.len - begin < PARQUET_DIR_MAX && !b.bad) {
+	while (*u && b->len - begin < PARQUET_DIR_MAX && !b->bad) {
 		size_t left = strlen((const char *)u), n = utf8_len(u, left);
 
 		if (!n)
-			buf_addstr(&b, "\xef\xbf\xbd");
+			buf_addstr(b, "\xef\xbf\xbd");
 		else if (!null &&
 			 (n == 1 ? memchr(bytes, *u, sizeof(bytes) - 1) != NULL : !escape_control(u, left)))
-			buf_add(&b, u, n);
+			buf_add(b, u, n);
 		else
 			for (size_t i = 0; i < n; i++)
-				buf_printf(&b, "%%%02X", u[i]);
+				buf_printf(b, "%%%02X", u[i]);
 		u += n ?: 1;
 		null = false;
 	}
-	if (b.len - begin >= PARQUET_DIR_MAX)
-		buf_printf(&b, "%%7E%u", id);
-	return (char *)buf_str(&b);
+	if (b->len - begin >= PARQUET_DIR_MAX)
+		buf_printf(b, "%%7E%u", id);
 }

@@ -64,6 +64,7 @@ struct parquet_column {
 		PARQUET_BUFFER,
 		PARQUET_LOST,
 		PARQUET_BOUND,
+		PARQUET_CELL,	/* of a table that is no event's */
 		PARQUET_NUMBER, /* of the event's fields, as those below */
 		PARQUET_TEXT,
 		PARQUET_LIST
@@ -112,24 +113,46 @@ struct parquet_source {
 	const struct inputs *in;
 };
 
+/* A row group of an event has so many rows at most, or bytes. */
+#define GROUP_ROWS_MAX	65536
+#define GROUP_BYTES_MAX (8u << 20)
+
 /* All of the n rows' values of the column, as a page. -ENOMEM. */
 int parquet_chunk_fill(struct parquet_chunk *chunk, const struct parquet_column *c,
 		       const struct parquet_source *source, const struct parquet_row *rows, size_t n);
+/* Adds a row's value, of a PARQUET_CELL column; then all so far become a page. -ENOMEM. */
+void parquet_chunk_cell(struct parquet_chunk *chunk, const struct parquet_column *c,
+			const struct table_cell *cell);
+int parquet_chunk_end(struct parquet_chunk *chunk, const struct parquet_column *c);
 void parquet_chunk_release(struct parquet_chunk *chunk);
 
 /* ---- files ------------------------------------------------------------------------------ */
 
 #define PARQUET_MAGIC "PAR1"
 
-/* Appends the metadata of a row group whose pages lie in the file from `at` on. */
-void parquet_group_put(struct buf *out, const struct parquet_column *columns,
-		       const struct parquet_chunk *chunks, size_t n_columns, size_t n_rows, uint64_t at);
-/* Appends the end of a file: groups are those of parquet_group_put(), one after the other. */
-void parquet_footer_put(struct buf *out, const struct parquet_column *columns, size_t n_columns,
-			const struct buf *groups, size_t n_groups, uint64_t n_rows);
+/* DIR/part-N.parquet below the output, and its metadata so far. It is open only while a call writes it. */
+struct parquet_file {
+	char *dir;
+	struct parquet_column *columns;
+	size_t n_columns;
+	unsigned int part;
+	uint64_t size; /* bytes; 0: there is none, and the next group makes it */
+	struct buf groups;
+	size_t n_groups;
+	uint64_t rows;
+};
 
-/* KEY=NAME as a directory: what engines or file systems could take for something else is %XX, and a name
- * that is too long is cut and ends in ~ID. NULL: the key's null. */
-char *parquet_dir(const char *key, const char *name, unsigned int id);
+/* Appends a row group. output: the directory that file->dir lies in. -ENOMEM, or why it cannot be written. */
+int parquet_file_group(struct parquet_file *file, int output, const struct parquet_chunk *chunks,
+		       size_t n_rows);
+/* Appends what ends the file, which may have no group; the next group begins another. The same errors. */
+int parquet_file_end(struct parquet_file *file, int output);
+void parquet_file_release(struct parquet_file *file);
+
+/*
+ * Appends KEY=NAME, a directory below those that are there: what engines or file systems could take for
+ * something else is %XX, and a name that is too long is cut and ends in ~ID. NULL: the key's null.
+ */
+void parquet_dir(struct buf *out, const char *key, const char *name, unsigned int id);
 
 #endif

@@ -4,13 +4,10 @@
  * Trino and ClickHouse all read best; by hand, since no library of it is packaged and little of it is needed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "convert/export/parquet-priv.h"
 #include "read/pipeline.h"
@@ -18,28 +15,17 @@
 #include "base/array.h"
 #include "base/outfile.h"
 #include "base/workers.h"
-#include "base/files.h"
 #include "base/strings.h"
 
-#define GROUP_ROWS_MAX	65536
-#define GROUP_BYTES_MAX (8u << 20)
-#define HELD_MAX	(64u << 20) /* bytes of rows, of all events together */
-#define METADATA_MAX	(16u << 20) /* bytes of files that are not ended, likewise */
-#define PACKERS_MAX	4	    /* threads, each with a column of a group in memory */
+#define HELD_MAX     (64u << 20) /* bytes of rows, of all events together */
+#define METADATA_MAX (16u << 20) /* bytes of files that are not ended, likewise */
+#define PACKERS_MAX  4		 /* threads, each with a column of a group in memory */
 
 /* An event of an input: its rows so far, and its file. */
 struct parquet_event {
-	struct parquet_column *columns;
-	size_t n_columns;
-	char *dir; /* below the output */
+	struct parquet_file file;
 	struct buf rows;
 	size_t n_rows;
-	/* the file; size 0: there is none */
-	unsigned int part;
-	uint64_t size; /* bytes */
-	struct buf groups;
-	size_t n_groups;
-	uint64_t written; /* rows */
 };
 
 struct parquet {
@@ -78,36 +64,34 @@ static const char *parquet_machine_name(const struct input *in)
 	return in->guest ? in->machine : "host";
 }
 
+/* NULL: no memory. */
 static char *parquet_event_dir(const struct inputs *in, size_t input, const char *system, const char *name,
 			       unsigned int id)
 {
 	const char *machine = parquet_machine_name(&in->v[input]);
 	bool taken = in->v[input].guest && !strcmp(machine, "host");
-	char *dir = NULL, *own, *m, *s = parquet_dir("system", system, id),
-	     *e = parquet_dir("event", name, id);
+	struct buf own = { 0 }, dir = { 0 };
 
 	/* a second one of a name, and a guest that is called host, get a number */
 	for (size_t i = 0; i < input; i++)
 		taken |= !strcmp(parquet_machine_name(&in->v[i]), machine);
-	own = taken ? str_printf("%s~%zu", machine, input + 1) : strdup(machine);
-	m = own ? parquet_dir("machine", own, (unsigned int)input) : NULL;
-	free(own);
-	if (m && s && e)
-		dir = str_printf("%s/%s/%s", m, s, e);
-	free(m);
-	free(s);
-	free(e);
-	return dir;
+	buf_addstr(&own, machine);
+	if (taken)
+		buf_printf(&own, "~%zu", input + 1);
+	parquet_dir(&dir, "machine", buf_str(&own), (unsigned int)input);
+	parquet_dir(&dir, "system", system, id);
+	parquet_dir(&dir, "event", name, id);
+	dir.bad |= own.bad;
+	buf_release(&own);
+	return (char *)buf_str(&dir);
 }
 
 static void parquet_event_free(struct parquet_event *e)
 {
 	if (!e)
 		return;
-	free(e->columns);
-	free(e->dir);
+	parquet_file_release(&e->file);
 	buf_release(&e->rows);
-	buf_release(&e->groups);
 	free(e);
 }
 
@@ -122,12 +106,12 @@ static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struc
 
 	if (!e)
 		return ret;
-	e->dir = parquet_event_dir(p->job->in, input, system, name, (unsigned int)slot);
-	if (e->dir)
+	e->file.dir = parquet_event_dir(p->job->in, input, system, name, (unsigned int)slot);
+	if (e->file.dir)
 		ret = slot == parquet_slot_unknown(in)
-			      ? parquet_columns_unknown(&e->columns, &e->n_columns)
-			      : parquet_columns(&e->columns, &e->n_columns, known ? known->event : NULL,
-						&p->names);
+			      ? parquet_columns_unknown(&e->file.columns, &e->file.n_columns)
+			      : parquet_columns(&e->file.columns, &e->file.n_columns,
+						known ? known->event : NULL, &p->names);
 	if (!ret)
 		ret = array_push(&p->events, &p->n, &e, sizeof(e));
 	if (ret)
@@ -137,63 +121,11 @@ static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struc
 	return ret;
 }
 
-/* ---- files ----------------------------------------------------------------------------- */
-
-/* To append to: only one is open at a time, however many events there are. */
-static int parquet_file_open(struct parquet *p, struct parquet_event *e)
+/* Ends the event's file. Rows that come later have another. */
+static int parquet_event_end(struct parquet *p, struct parquet_event *e)
 {
-	int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC, fd, ret;
-	char *path;
-
-	if (!e->size) {
-		for (char *slash = e->dir; slash;) {
-			slash = strchr(slash + 1, '/');
-			if (slash)
-				*slash = 0;
-			ret = mkdirat(p->out.fd, e->dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
-			if (slash)
-				*slash = '/';
-			if (ret)
-				return ret;
-		}
-		e->part = p->parts++;
-	}
-	path = str_printf("%s/part-%u.parquet", e->dir, e->part);
-	if (!path)
-		return -ENOMEM;
-	fd = openat(p->out.fd, path, flags | (e->size ? O_APPEND : O_CREAT | O_EXCL), 0644);
-	ret = fd < 0 ? -errno : 0;
-	free(path);
-	if (!ret && !e->size) {
-		e->size = sizeof(PARQUET_MAGIC) - 1;
-		ret = write_all(fd, PARQUET_MAGIC, e->size);
-	}
-	if (ret)
-		fd_close(&fd);
-	return ret ? ret : fd;
-}
-
-static int parquet_file_close(int fd, int ret)
-{
-	return close(fd) < 0 && !ret ? -errno : ret;
-}
-
-/* Its file is ended. Rows that come later have another. */
-static int parquet_file_end(struct parquet *p, struct parquet_event *e)
-{
-	struct buf footer = { 0 };
-	int fd, ret;
-
-	if (!e->size)
-		return 0;
-	parquet_footer_put(&footer, e->columns, e->n_columns, &e->groups, e->n_groups, e->written);
-	fd = footer.bad ? -ENOMEM : parquet_file_open(p, e);
-	ret = fd < 0 ? fd : parquet_file_close(fd, write_all(fd, footer.data, footer.len));
-	buf_release(&footer);
-	p->metadata -= e->groups.cap;
-	buf_release(&e->groups);
-	e->size = e->written = e->n_groups = 0;
-	return ret;
+	p->metadata -= e->file.groups.cap;
+	return e->file.size ? parquet_file_end(&e->file, p->out.fd) : 0;
 }
 
 /* ---- row groups ---------------------------------------------------------------------------- */
@@ -212,34 +144,14 @@ static void parquet_pack_columns(void *ctx, size_t worker)
 	const struct parquet_event *e = k->event;
 	size_t i;
 
-	while ((i = atomic_fetch_add(&k->next, 1)) < e->n_columns) {
+	while ((i = atomic_fetch_add(&k->next, 1)) < e->file.n_columns) {
 		int ret =
-			parquet_chunk_fill(&k->chunks[i], &e->columns[i], &k->source,
+			parquet_chunk_fill(&k->chunks[i], &e->file.columns[i], &k->source,
 					   (const struct parquet_row *)(const void *)e->rows.data, e->n_rows);
 
 		if (ret)
 			atomic_store(&k->ret, ret);
 	}
-}
-
-static int parquet_group_write(struct parquet *p, struct parquet_event *e, const struct parquet_chunk *chunks)
-{
-	int fd = parquet_file_open(p, e), ret = 0;
-	uint64_t at = e->size;
-
-	if (fd < 0)
-		return fd;
-	for (size_t i = 0; i < e->n_columns && !ret; i++) {
-		ret = write_all(fd, chunks[i].page.data, chunks[i].page.len);
-		e->size += chunks[i].page.len;
-	}
-	ret = parquet_file_close(fd, ret);
-	p->metadata -= e->groups.cap;
-	parquet_group_put(&e->groups, e->columns, chunks, e->n_columns, e->n_rows, at);
-	p->metadata += e->groups.cap;
-	e->n_groups++;
-	e->written += e->n_rows;
-	return ret ? ret : buf_status(&e->groups);
 }
 
 /* The rows so far become a row group of the file. */
@@ -251,16 +163,19 @@ static int parquet_flush(struct parquet *p, struct parquet_event *e)
 
 	if (!e->n_rows)
 		return 0;
-	k.chunks = calloc(e->n_columns, sizeof(*k.chunks));
+	k.chunks = calloc(e->file.n_columns, sizeof(*k.chunks));
 	if (!k.chunks)
 		return -ENOMEM;
 	/* threads for some rows take longer than the rows */
 	workers = e->n_rows < GROUP_ROWS_MAX / 16 ? 1 : workers < PACKERS_MAX ? workers : PACKERS_MAX;
 	workers_share(workers, parquet_pack_columns, &k);
 	ret = atomic_load(&k.ret);
-	if (!ret)
-		ret = parquet_group_write(p, e, k.chunks);
-	for (size_t i = 0; i < e->n_columns; i++)
+	if (!ret && !e->file.size)
+		e->file.part = p->parts++;
+	p->metadata -= e->file.groups.cap;
+	ret = ret ?: parquet_file_group(&e->file, p->out.fd, k.chunks, e->n_rows);
+	p->metadata += e->file.groups.cap;
+	for (size_t i = 0; i < e->file.n_columns; i++)
 		parquet_chunk_release(&k.chunks[i]);
 	free(k.chunks);
 	p->held -= e->rows.cap;
@@ -281,8 +196,8 @@ static int parquet_make_room(struct parquet *p, bool files)
 	for (size_t i = 0; i < p->n && !ret; i++) {
 		struct parquet_event *e = p->events[i];
 
-		if ((files ? e->groups.cap : e->rows.cap) >= half)
-			ret = files ? parquet_file_end(p, e) : parquet_flush(p, e);
+		if ((files ? e->file.groups.cap : e->rows.cap) >= half)
+			ret = files ? parquet_event_end(p, e) : parquet_flush(p, e);
 	}
 	return ret;
 }
@@ -420,7 +335,7 @@ int export_parquet(struct export_job *job, const char *dir, const struct log *lo
 	ret = p.slots ? 0 : -ENOMEM;
 	ret = ret ?: print_open(&p.print, in, false) ?: pipeline_work(job->timeline, &parquet_job, &p);
 	for (size_t i = 0; i < p.n && !ret; i++)
-		ret = parquet_flush(&p, p.events[i]) ?: parquet_file_end(&p, p.events[i]);
+		ret = parquet_flush(&p, p.events[i]) ?: parquet_event_end(&p, p.events[i]);
 	for (size_t i = 0; i < p.n; i++)
 		parquet_event_free(p.events[i]);
 	free(p.events);

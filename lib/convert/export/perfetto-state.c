@@ -112,15 +112,22 @@ static void exit_args(struct perfetto *pf, struct pf_args *args, const struct st
 
 /* ---- slices ------------------------------------------------------------------------------------- */
 
+/* The class of an exit that its reason calls TRAP; NULL: it has none. */
+static const char *state_class(const struct state_span *s, const char *reason)
+{
+	bool trap = s->why == STEP_KVM_EXIT && s->class < 64 && reason && !strcmp(reason, "TRAP");
+
+	return trap ? esr_ec_name((unsigned int)s->class) : NULL;
+}
+
 static const struct pf_args *state_args(struct perfetto *pf, const struct state_span *s, const char *reason)
 {
+	const char *class = state_class(s, reason);
 	struct pf_args *args = pf_args(pf);
-	const char *class =
-		s->why == STEP_KVM_EXIT && s->class < 64 ? esr_ec_name((unsigned int)s->class) : NULL;
 
 	if (reason)
 		pf_arg_text(args, "reason", reason, strlen(reason));
-	if (class && reason && !strcmp(reason, "TRAP"))
+	if (class)
 		pf_arg_text(args, "class", class, strlen(class));
 	if (s->state == STATE_STOLEN)
 		pf_arg_text(args, "by", state_name(s->by), strlen(state_name(s->by)));
@@ -150,8 +157,7 @@ static const struct pf_args *state_args(struct perfetto *pf, const struct state_
 /* "host TRAP DABT_LOW", "hypervisor hvc", "guest"; a stolen task's name. Good until the next call. */
 static const char *state_slice_name(struct perfetto *pf, const struct state_span *s, const char *reason)
 {
-	const char *class =
-		s->why == STEP_KVM_EXIT && s->class < 64 ? esr_ec_name((unsigned int)s->class) : NULL;
+	const char *class = state_class(s, reason);
 	bool with = s->state == STATE_HYP || s->state == STATE_FIRMWARE || s->state == STATE_HOST ||
 		    s->state == STATE_OUTSIDE;
 
@@ -161,13 +167,7 @@ static const char *state_slice_name(struct perfetto *pf, const struct state_span
 	if (!with || !reason)
 		return state_name(s->state);
 	pf->name.len = 0;
-	buf_addstr(&pf->name, state_name(s->state));
-	buf_addstr(&pf->name, " ");
-	buf_addstr(&pf->name, reason);
-	if (class && !strcmp(reason, "TRAP")) {
-		buf_addstr(&pf->name, " ");
-		buf_addstr(&pf->name, class);
-	}
+	buf_printf(&pf->name, "%s %s%s%s", state_name(s->state), reason, class ? " " : "", class ?: "");
 	return buf_str(&pf->name);
 }
 
