@@ -101,7 +101,7 @@ CPPFLAGS += -DHYPTRACE_STATIC
 endif
 
 LIB_SRC := $(wildcard lib/*/*.c lib/*/*/*.c)
-TEXT_OBJ :=
+TEXT_OBJ := $(O)/gen/view_page_html.o
 CMD_SRC := $(wildcard cmd/*.c)
 ifeq ($(DEFLATE),1)
 PACKAGES += libdeflate
@@ -178,6 +178,15 @@ $(O)/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/lib/record/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
+
+# the view's page: its style and its script within, which its policy allows by their hashes
+PAGE := lib/convert/view/page
+PAGE_JS := $(patsubst %,$(PAGE)/%.js,data sums colours timeline input tables search start)
+page_hash = sha256-$$(env printf "$$( (echo; cat $1) | sha256sum | cut -c-64 | sed 's/../\\x&/g')" | base64)
+$(O)/gen/view_page_html: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS)
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e "s|@SCRIPT_HASH@|$(call page_hash,$(PAGE_JS))|; s|@STYLE_HASH@|$(call page_hash,$(PAGE)/page.css)|" \
+		$(foreach f,$(PAGE)/page.css $(PAGE_JS),-e '/^@$(notdir $f)@$$/{r $f' -e 'd}') $< >$@
 
 # Perfetto's tables, without comments
 $(O)/gen/sql_perfetto_text: lib/ask/sql/perfetto.sql
