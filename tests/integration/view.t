@@ -123,7 +123,7 @@ is "$(data | awk -F'\t' '{ ns += $5; n++ } END { printf "%d\t%d", ns, n }')" "$a
 
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$chromium" ]; then
-	skip 9 "no chromium"
+	skip 10 "no chromium"
 	done_testing
 fi
 
@@ -220,4 +220,51 @@ is "$(asked '
 0,8000
 2000,6000
 4000,8000" "search, zoom and move"
+
+# By what a reader does; a pointer of a script's cannot be captured.
+view -q tests/data/stock/trace.dat
+halted=$(data | grep -c halted)
+is "$(asked '
+	const canvas = timeline.canvas, box = canvas.getBoundingClientRect(), byId = (id) => document.getElementById(id);
+	function pointer(type, x, at, shiftKey) {
+		canvas.dispatchEvent(new PointerEvent(type, { clientX: box.left + x, clientY: box.top + at, pointerId: 1, shiftKey, bubbles: true }));
+	}
+	function key(name) { document.body.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true })); }
+	canvas.setPointerCapture = () => {};
+	said.push(byId("sums").querySelector("h2").textContent);
+	canvas.dispatchEvent(new WheelEvent("wheel", { clientX: box.left + LEFT, deltaY: -100, cancelable: true }));
+	said.push(timeline.from === 0 && timeline.to < data.length);
+	key("0");
+	said.push(timeline.to === data.length);
+	pointer("pointerdown", LEFT, 5); pointer("pointermove", LEFT + timeline.plotWidth / 2, 5); pointer("pointerup", LEFT + timeline.plotWidth / 2, 5);
+	said.push(Math.round(timeline.selection.to / data.length * 100), sums(0, timeline.selection.to).length === byId("sums").querySelectorAll("tbody tr").length);
+	key("Escape");
+	said.push(timeline.selection);
+	byId("search").value = "halted";
+	byId("search").dispatchEvent(new Event("input"));
+	said.push(byId("found").textContent);
+	key("n");
+	said.push(byId("found").textContent, byId("span").textContent.includes("statehalted"));
+	const { lane: at, i } = timeline.chosen;
+	key("f");
+	pointer("pointermove", (timeline.x(at.spans.from[i]) + timeline.x(at.spans.to[i])) / 2, timeline.laneTop(data.lanes.indexOf(at)) + 8);
+	said.push(byId("hover").textContent.split("\n")[1], byId("hover").hidden);
+	key("?");
+	said.push(byId("keys").open);
+	const longest = [...document.querySelectorAll("#tables details")].find((one) => one.textContent.startsWith("Longest"));
+	longest.querySelector("th").click();
+	longest.querySelector("tbody tr").click();
+	said.push(timeline.to - timeline.from < data.length);')" "Sums from 54.900029392 to 55.581404000: 681.375ms
+true
+true
+50
+true
+
+$halted spans
+1 of $halted
+true
+state: halted (the files show no finer one)
+false
+true
+true" "what a reader does: wheel, keys, selection, search, hover, help, tables"
 done_testing
