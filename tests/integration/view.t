@@ -79,6 +79,10 @@ ok $? "... gets the page"
 (cd "$tmp" && "$hyptrace" view -q "$OLDPWD/tests/data/steal/trace.dat") && [ -s "$tmp/trace.html" ]
 ok $? "without -o it is trace.html"
 
+"$build/tests/integration/make-trace" "$tmp/empty.dat" <<<'clock boot'
+view -q "$tmp/empty.dat"
+is "$status $(data | wc -l)" "0 0" "no records: a page without spans"
+
 # ---- errors ----------------------------------------------------------------------------------------------------
 
 view "$tmp/nothing.dat"
@@ -123,7 +127,7 @@ is "$(data | awk -F'\t' '{ ns += $5; n++ } END { printf "%d\t%d", ns, n }')" "$a
 
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$chromium" ]; then
-	skip 10 "no chromium"
+	skip 11 "no chromium"
 	done_testing
 fi
 
@@ -200,6 +204,7 @@ event sched:sched_switch char prev_comm[16]; pid_t prev_pid; int prev_prio; long
 T
 view -q --title '</title><script>document.title="ran"</script>' "$tmp/hostile.dat"
 dom=$(browse "$tmp/page.html#s=0.000001000,0.000009000")
+like "$dom" '<td>\\u202etxet-3</td>' "marks that turn the direction of text are shown by their numbers"
 unlike "$dom" '<(b|img)[ >]' "hostile names are no elements"
 like "$dom" '<td>&lt;img onerror=1&gt;-2</td>' "... but text"
 like "$dom" '<title>&lt;/title&gt;&lt;script&gt;document' "... as is the title"

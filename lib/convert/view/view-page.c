@@ -26,7 +26,7 @@ static void view_number(struct buf *out, uint64_t n)
 /* A difference, which may be negative: twice its amount, less one if it is. */
 static void view_signed(struct buf *out, uint64_t difference)
 {
-	view_number(out, difference << 1 ^ (uint64_t)((int64_t)difference >> 63));
+	view_number(out, difference >> 63 ? ~(difference << 1) : difference << 1);
 }
 
 enum {

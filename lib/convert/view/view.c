@@ -142,8 +142,10 @@ static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)
 {
 	int ret = part_extent(in->v, in->n, from, to);
 
+	if (ret == -ENODATA) /* the page says what is missing */
+		*from = *to = 0;
 	if (ret || !in->to)
-		return ret;
+		return ret == -ENODATA ? 0 : ret;
 	*from = in->from > *from ? in->from : *from;
 	*to = in->to < *to ? in->to : *to;
 	return 0;

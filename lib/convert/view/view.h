@@ -20,7 +20,7 @@ struct view_job {
 
 #define VIEW_SPANS 300000
 
-/* Reads the timeline and writes the page. -ENOMEM, -ENODATA: no records; -errno of fd. */
+/* Reads the timeline and writes the page. -ENOMEM, -errno of fd. */
 int view_write(const struct view_job *job);
 
 #endif

@@ -105,6 +105,15 @@ function compareLists(a, b) {
 	return 0;
 }
 
+// Shows characters that a reader does not see, or that turn the direction of text, by their numbers, and cuts what is
+// too long to be read.
+function visibleText(key, value) {
+	const text = typeof value === "string" ? value.slice(0, 1000) : "";
+
+	return text ? text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+		(one) => "\\u" + one.charCodeAt(0).toString(16).padStart(4, "0")) : value;
+}
+
 async function inflate(base64) {
 	const text = atob(base64), packed = new Uint8Array(text.length);
 
@@ -134,7 +143,7 @@ function readLane(data, row, columns) {
 async function readData(base64) {
 	const bytes = await inflate(base64);
 	const headLength = new DataView(bytes.buffer).getUint32(0, true);
-	const data = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headLength)));
+	const data = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headLength)), visibleText);
 	const names = ["gap", "duration", "label", "fromBound", "toBound", "cpu", "bucket", "cellLabel", "cellNs", "cellN"];
 	const columns = {};
 	let at = 4 + headLength;
