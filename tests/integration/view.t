@@ -152,15 +152,19 @@ asked() { # CODE
 	browse "$tmp/asked.html" | perl -0777 -ne 'print $1 =~ s/&lt;/</gr =~ s/&gt;/>/gr =~ s/&amp;/&/gr if m{<pre id="said">(.*?)</pre>}s'
 }
 
-# Sums of windows by lane and meaning: of sql's rows.
-window_sums() { # WINDOWS
-	perl -F'\t' -lane '
+# Sums of windows by lane and meaning, and how much of each the clocks leave undecided: of sql's rows.
+window_sums() { # WINDOWS FILE
+	perl -MList::Util=min,max -F'\t' -lane '
 		BEGIN { @windows = map { [split /,/] } split / /, shift }
 		for my $w (@windows) {
-			my ($from, $to) = ($F[3] > $w->[0] ? $F[3] : $w->[0], $F[3] + $F[4] < $w->[1] ? $F[3] + $F[4] : $w->[1]);
-			$ns{join "\t", $w->[0], @F[0, 1, 2, 5, 6, 7], $F[0] eq "cpu" ? $F[10] : ""} += $to - $from if $to > $from;
+			my ($from, $to) = (max($F[3], $w->[0]), min($F[3] + $F[4], $w->[1]));
+			next if $to <= $from;
+			my $key = join "\t", $w->[0], @F[0, 1, 2, 5, 6, 7], $F[0] eq "cpu" ? $F[10] : "";
+			my $certain = $F[14] eq "" || $F[15] eq "" ? 0 : max(0, min($to, $F[3] + $F[4] - $F[15]) - max($from, $F[3] + $F[14]));
+			$ns{$key} += $to - $from;
+			$undecided{$key} += $to - $from - $certain;
 		}
-		END { print "$_\t$ns{$_}" for sort keys %ns }' "$@"
+		END { print "$_\t$ns{$_}\t$undecided{$_}" for sort keys %ns }' "$@"
 }
 
 for file in stock/trace lab-protected steal/trace; do
@@ -179,10 +183,12 @@ for file in stock/trace lab-protected steal/trace; do
 				const pid = row.kind === 'cpu' ? row.task.replace(/.*-/, '') : '';
 				const key = [part.split(',')[0], row.kind, row.machine, row.number ?? '', row.state, row.by, row.reason, pid].join('\t');
 
-				byKey.set(key, (byKey.get(key) || 0) + row.ns);
+				const [ns, undecided] = byKey.get(key) || [0, 0];
+
+				byKey.set(key, [ns + row.ns, undecided + row.undecided]);
 			}
-			for (const [key, ns] of byKey)
-				said.push(key + '\t' + ns);
+			for (const [key, [ns, undecided]] of byKey)
+				said.push(key + '\t' + ns + '\t' + undecided);
 		}" | grep . | sort >"$tmp/page-sums"
 	sort "$tmp/sums" >"$tmp/sums.sorted"
 	[ "$(wc -l <"$tmp/sums.sorted")" -gt 100 ] && cmp -s "$tmp/page-sums" "$tmp/sums.sorted"

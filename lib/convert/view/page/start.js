@@ -125,5 +125,5 @@ readData(document.getElementById("data").textContent).then(start).catch(function
 	const box = document.getElementById("error");
 
 	box.hidden = false;
-	box.textContent = "cannot read the page's data: " + error.message + "; open it in Chromium 80, Firefox 113 or later";
+	box.textContent = "cannot read the page's data: " + error.message + "; open it in Chromium 86, Firefox 113 or later";
 });
