@@ -45,26 +45,15 @@ const struct opts_table view_table = {
 	.n = ARRAY_SIZE(view_rows),
 };
 
-static int view_output(const struct view_opts *o, struct view_job *job, const struct log *log)
+static int view_output(const char *path, const struct view_job *job, const struct log *log)
 {
-	const char *path = o->output ?: "trace.html";
 	struct outfile out;
 	int ret;
 
-	if (strcmp(path, "-") != 0) {
-		ret = output_open(&out, path, true, job->in, log);
-		if (ret)
-			return ret;
-		job->fd = out.fd;
-		return outfile_close(&out, view_write(job));
-	}
-	job->fd = STDOUT_FILENO;
-	ret = view_write(job);
-	if (ret == -EPIPE)
-		terminal_reader_gone();
-	if (ret)
-		log_err(log, "cannot write the page: %s", errno_text(ret));
-	return ret;
+	if (!strcmp(path, "-"))
+		return stdout_written(view_write(job, STDOUT_FILENO), log);
+	ret = output_open(&out, path, true, job->in, log);
+	return ret ? ret : outfile_close(&out, view_write(job, out.fd));
 }
 
 static int view_files(const struct view_opts *o, const struct log *log, uint64_t *damaged)
@@ -85,7 +74,7 @@ static int view_files(const struct view_opts *o, const struct log *log, uint64_t
 	job.tables = ret ? NULL : buf_str(&tables);
 	ret = ret ?: timeline_open(&job.timeline, job.in, NULL, NULL, log) ?: steps_open(&steps, job.in);
 	job.steps = steps;
-	ret = ret ?: view_output(o, &job, log);
+	ret = ret ?: view_output(o->output ?: "trace.html", &job, log);
 	*damaged = job.timeline ? merge_damaged(job.timeline->merge) : 0;
 out:
 	steps_close(steps);

@@ -96,7 +96,6 @@ static void head_machines(struct json *j, const struct inputs *in)
 	json_key(j, "machines");
 	json_array(j);
 	for (const struct input *f = in->v; f < in->v + in->n; f++) {
-		const struct reader_info *info = reader_info(f->reader);
 		const char *slash = strrchr(f->path, '/');
 
 		json_object(j);
@@ -105,35 +104,7 @@ static void head_machines(struct json *j, const struct inputs *in)
 		json_key_str(j, "clock", f->time.clock);
 		json_key_u64(j, "guest", f->guest);
 		json_key_u64(j, "bound", filetime_widest_bound(&f->time)); /* 0: unknown */
-		json_key(j, "buffers");
-		json_array(j);
-		for (size_t i = 0; i < info->n_buffers; i++)
-			json_str(j, info->buffers[i].name);
-		json_array_end(j);
 		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-/* Lanes, with the numbers of their spans and cells. */
-static void head_lanes(struct json *j, const struct view *v)
-{
-	const struct view_span *s = v->spans;
-	const struct view_cell *c = v->cells;
-
-	json_key(j, "lanes");
-	json_array(j);
-	for (uint32_t i = 0; i < v->n_lanes; i++) {
-		const struct view_lane *lane = &v->lanes[i];
-		const struct view_span *first = s;
-		const struct view_cell *first_cell = c;
-
-		while (s < v->spans + v->n_spans && s->lane == i)
-			s++;
-		while (c < v->cells + v->n_cells && c->lane == i)
-			c++;
-		HEAD_ROW(j, lane->kind, lane->input, column_number(lane->number), column_number(lane->guest),
-			 (uint64_t)lane->pid, lane->name, (uint64_t)(s - first), (uint64_t)(c - first_cell));
 	}
 	json_array_end(j);
 }
@@ -168,9 +139,13 @@ static void view_head(const struct view *v, const struct view_job *job, const st
 	json_key_u64(&j, "bucket", v->width);
 	json_key_u64(&j, "summed", v->folded ? v->least : 0);
 	json_key_u64(&j, "left_out", v->left_out);
-	json_key_u64(&j, "losses_left_out", v->losses_left_out);
 	head_machines(&j, job->in);
-	head_lanes(&j, v);
+	json_key(&j, "lanes");
+	json_array(&j);
+	for (const struct view_lane *l = v->lanes; l < v->lanes + v->n_lanes; l++)
+		HEAD_ROW(&j, l->kind, l->input, column_number(l->number), column_number(l->guest),
+			 (uint64_t)l->pid, l->name, l->spans, l->cells);
+	json_array_end(&j);
 	head_labels(&j, v);
 	json_key(&j, "losses");
 	json_array(&j);
@@ -228,7 +203,7 @@ static void view_data(const struct view *v, const struct view_job *job, struct b
 	}
 }
 
-int view_page(struct view *v, const struct view_job *job)
+int view_page(struct view *v, const struct view_job *job, int fd)
 {
 	const char *mark = strstr(view_page_html, VIEW_DATA_MARK);
 	struct buf data = { 0 }, packed = { 0 }, page = { 0 };
@@ -247,7 +222,7 @@ int view_page(struct view *v, const struct view_job *job)
 	buf_add(&page, view_page_html, (size_t)(mark - view_page_html));
 	base64_add(&page, packed.data, len);
 	buf_addstr(&page, mark + strlen(VIEW_DATA_MARK));
-	ret = buf_status(&page) ?: write_all(job->fd, page.data, page.len);
+	ret = buf_status(&page) ?: write_all(fd, page.data, page.len);
 out:
 	buf_release(&data);
 	buf_release(&packed);

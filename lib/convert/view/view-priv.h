@@ -14,11 +14,12 @@ enum view_kind { VIEW_CPU, VIEW_HYP, VIEW_VCPU };
 
 struct view_lane {
 	uint32_t kind;
-	uint32_t input;	 /* its machine; of a vCPU the host */
-	uint32_t number; /* of the CPU or the vCPU; UINT32_MAX: unknown */
-	uint32_t guest;	 /* of a vCPU: index of its guest's file; UINT32_MAX: not among the files */
-	int32_t pid;	 /* of a vCPU: its thread; else 0 */
-	uint32_t name;	 /* of a vCPU: its guest's name, a word */
+	uint32_t input;	       /* its machine; of a vCPU the host */
+	uint32_t number;       /* of the CPU or the vCPU; UINT32_MAX: unknown */
+	uint32_t guest;	       /* of a vCPU: index of its guest's file; UINT32_MAX: not among the files */
+	int32_t pid;	       /* of a vCPU: its thread; else 0 */
+	uint32_t name;	       /* of a vCPU: its guest's name, a word */
+	uint32_t spans, cells; /* their numbers, after the last one */
 };
 
 /* Meaning of a span; words are indices of view.words, 0: none. Spans of the same meaning share a label. */
@@ -51,9 +52,9 @@ struct view_cell {
 /* A stretch in which events of a buffer are missing on a CPU. */
 struct view_loss {
 	uint64_t from, to;
-	uint64_t events; /* UINT64_MAX: some; 0: tracing was off */
-	uint32_t input, buffer, cpu, stream;
-	bool hyp; /* the hypervisor's events */
+	uint64_t events;		     /* UINT64_MAX: some; 0: tracing was off */
+	uint32_t input, buffer, cpu, stream; /* buffer: its name, a word */
+	bool hyp;			     /* the hypervisor's events */
 };
 
 #define VIEW_LOSSES_MAX 20000 /* in a page */
@@ -66,7 +67,6 @@ struct view {
 	bool folded;	   /* spans up to `least` ns are summed */
 	uint64_t least;
 	uint64_t left_out; /* vCPUs and tasks beyond those that can be followed */
-	uint64_t losses_left_out;
 	struct arena texts;
 	char **words; /* words[0]: "" */
 	struct view_lane *lanes;
@@ -92,6 +92,6 @@ int view_add(struct view *v, const struct view_lane *lane, const struct view_lab
 int view_finish(struct view *v);
 
 /* The page with that data: view-page.c. */
-int view_page(struct view *v, const struct view_job *job);
+int view_page(struct view *v, const struct view_job *job, int fd);
 
 #endif

@@ -208,5 +208,9 @@ int view_finish(struct view *v)
 
 	array_sort(v->spans, v->n_spans, sizeof(*v->spans), view_span_order);
 	array_sort(v->cells, v->n_cells, sizeof(*v->cells), view_cell_order);
+	for (size_t i = 0; i < v->n_spans; i++)
+		v->lanes[v->spans[i].lane].spans++;
+	for (size_t i = 0; i < v->n_cells; i++)
+		v->lanes[v->cells[i].lane].cells++;
 	return ret;
 }

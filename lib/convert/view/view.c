@@ -46,7 +46,9 @@ static int view_state(void *reader, const struct state_span *s)
 	struct view *v = &r->view;
 	const struct state_owner *o = s->owner;
 	bool vcpu = o->kind == STATE_OF_VCPU, exit = s->why == STEP_KVM_EXIT && s->class < 64;
-	struct view_lane lane = { VIEW_CPU, o->input, s->cpu, UINT32_MAX, 0, 0 };
+	struct view_lane lane = {
+		.kind = VIEW_CPU, .input = o->input, .number = s->cpu, .guest = UINT32_MAX
+	};
 	struct view_label label = { .coarse = s->coarse };
 
 	/* a CPU's lane has what runs there; a task that sleeps or waits is on none */
@@ -83,7 +85,9 @@ static int view_state(void *reader, const struct state_span *s)
 static int view_visit(struct view_reader *r, const struct span *s)
 {
 	const struct view_job *job = r->job;
-	struct view_lane lane = { VIEW_HYP, s->machine, s->cpu, UINT32_MAX, 0, 0 };
+	struct view_lane lane = {
+		.kind = VIEW_HYP, .input = s->machine, .number = s->cpu, .guest = UINT32_MAX
+	};
 	const char *why = steps_why(job->steps, &job->in->v[s->machine], s->machine, s->why);
 	struct view_label label = { .state = view_word(&r->view, "hypervisor"),
 				    .reason = view_word(&r->view, why),
@@ -96,21 +100,19 @@ static int view_visit(struct view_reader *r, const struct span *s)
 			(struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
 
-static int view_loss(struct view *v, const struct view_stream *stream, const struct step *s)
+static int view_loss(struct view_reader *r, const struct view_stream *stream, const struct step *s)
 {
+	const struct reader_info *info = reader_info(r->job->in->v[s->input].reader);
+	struct view *v = &r->view;
 	const struct view_loss loss = { .from = stream->lost ? stream->since : v->from,
 					.to = s->ts,
 					.events = s->a,
 					.input = s->input,
-					.buffer = s->buffer,
+					.buffer = view_word(v, info->buffers[s->buffer].name),
 					.cpu = s->cpu,
 					.stream = s->stream };
 
-	if (v->n_losses == VIEW_LOSSES_MAX) {
-		v->losses_left_out++;
-		return 0;
-	}
-	return array_push(&v->losses, &v->n_losses, &loss, sizeof(loss));
+	return v->n_losses < VIEW_LOSSES_MAX ? array_push(&v->losses, &v->n_losses, &loss, sizeof(loss)) : 0;
 }
 
 static int view_after(void *reader, struct pass_run *run)
@@ -123,7 +125,7 @@ static int view_after(void *reader, struct pass_run *run)
 		struct span done;
 
 		if (s->kind == STEP_LOST)
-			ret = view_loss(&r->view, stream, s);
+			ret = view_loss(r, stream, s);
 		if (s->kind == STEP_LOST || s->kind == STEP_GAP) {
 			stream->lost = s->kind == STEP_GAP;
 			stream->since = s->ts;
@@ -151,7 +153,7 @@ static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)
 	return 0;
 }
 
-int view_write(const struct view_job *job)
+int view_write(const struct view_job *job, int fd)
 {
 	struct view_reader r = { .job = job, .view.full = job->full };
 	struct pass_part parts[3];
@@ -180,7 +182,7 @@ int view_write(const struct view_job *job)
 	r.view.left_out = states_left_out(r.vcpus) + states_left_out(r.tasks);
 	for (size_t i = 0; i < r.view.n_losses; i++)
 		r.view.losses[i].hyp = r.streams[r.view.losses[i].stream].hyp;
-	ret = ret ?: view_finish(&r.view) ?: view_page(&r.view, job);
+	ret = ret ?: view_finish(&r.view) ?: view_page(&r.view, job, fd);
 out:
 	states_close(r.vcpus);
 	states_close(r.tasks);

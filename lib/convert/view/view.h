@@ -15,12 +15,11 @@ struct view_job {
 	const char *title;	   /* of the page */
 	const char *tables;	   /* JSON of hyptrace stat */
 	bool full;		   /* all spans, not the VIEW_SPANS longest and sums of the others */
-	int fd;			   /* the output */
 };
 
 #define VIEW_SPANS 300000
 
 /* Reads the timeline and writes the page. -ENOMEM, -errno of fd. */
-int view_write(const struct view_job *job);
+int view_write(const struct view_job *job, int fd);
 
 #endif

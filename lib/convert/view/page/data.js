@@ -155,7 +155,7 @@ async function readData(base64) {
 	data.origin = BigInt(data.origin);
 	data.labels = data.labels.map((row) => readLabel(data.words, row));
 	data.losses = data.losses.map(([machine, buffer, cpu, hyp, from, to, events]) => ({
-		machine, buffer: data.machines[machine].buffers[buffer], cpu, hyp: !!hyp, from, to, events: known(events),
+		machine, buffer: data.words[buffer], cpu, hyp: !!hyp, from, to, events: known(events),
 	}));
 	data.lanes = data.lanes.map((row) => readLane(data, row, columns));
 	data.lanes.sort((a, b) => compareLists(laneOrder(data, a), laneOrder(data, b)));

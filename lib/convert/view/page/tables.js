@@ -132,8 +132,8 @@ function showHead(data) {
 			missing.push("The clock of " + machine.name + " has no bound: its order relative to other machines is not certain.");
 	if (data.left_out)
 		missing.push("vCPUs and tasks beyond those that can be followed are left out.");
-	if (data.losses_left_out)
-		missing.push(data.losses_left_out + " more losses are not drawn.");
+	if (data.losses.length === 20000)
+		missing.push("Losses after the first 20000 are not drawn.");
 	body.append(makeTable([{ title: "machine" }, { title: "file" }, { title: "kind" }, { title: "clock" }, { title: "error of the clock" }], machines));
 	for (const text of missing)
 		body.append(element("p", text));
