@@ -43,7 +43,7 @@ comparable() {
 
 # ---- the data ------------------------------------------------------------------------------------------------
 
-for file in stock/trace steal/trace raw/trace guest/trace x86/trace lab-protected lab-nvhe lab-stock-arm64 raw-arm64; do
+for file in stock/trace steal/trace raw/trace guest/trace guest/trace-Guest x86/trace x86/trace-Guest lab-protected lab-nvhe lab-stock-arm64 raw-arm64; do
 	path=tests/data/$file.dat
 	view -q "$path"
 	is "$status" 0 "$file: a page"
@@ -263,6 +263,8 @@ is "$(asked '
 	key("?");
 	said.push(byId("keys").open);
 	const longest = [...document.querySelectorAll("#tables details")].find((one) => one.textContent.startsWith("Longest"));
+	const exits = [...document.querySelectorAll("#tables details")].find((one) => one.textContent.startsWith("Exits of"));
+	said.push([...exits.querySelectorAll("tr")].slice(0, 2).map((line) => [...line.children].slice(1, 5).map((one) => one.textContent).join()).join(" | "));
 	longest.querySelector("th").click();
 	longest.querySelector("tbody tr").click();
 	said.push(timeline.to - timeline.from < data.length);')" "Sums from 54.900029392 to 55.581404000: 681.375ms
@@ -277,5 +279,6 @@ true
 state: halted (the files show no finer one)
 false
 true
+what,count,count share,total | WFx,262,44.0%,764.621ms
 true" "what a reader does: wheel, keys, selection, search, hover, help, tables"
 done_testing

@@ -13,7 +13,7 @@ function columnReader(bytes) {
 			const byte = bytes[at++];
 
 			number += (byte & 0x7f) * factor;
-			if (byte < 0x80)
+			if (!(byte >= 0x80)) // also behind the end
 				return number;
 			factor *= 128;
 		}

@@ -76,7 +76,7 @@ function statColumn(key, rows, ticks) {
 
 	if (duration)
 		column.text = (value) => durationText(value, ticks);
-	else if (/^(share|kernel|user|hypervisor|guest_kernel|guest_user)$/.test(key))
+	else if (/(^|_)share$|^(kernel|user|hypervisor|guest_kernel|guest_user)$/.test(key))
 		column.text = (value) => typeof value === "number" ? (value * 100).toFixed(1) + "%" : value;
 	else if (values.some((value) => value && typeof value === "object"))
 		column.text = (value) => typeof value === "object" ? JSON.stringify(value) : String(value);
@@ -88,7 +88,9 @@ function showTables(data, parent, onTime) {
 	for (const [name, rows] of Object.entries(data.tables)) {
 		if (!Array.isArray(rows) || !rows.length || typeof rows[0] !== "object")
 			continue;
-		const keys = Object.keys(rows[0]), section = element("details");
+		// columns that say something
+		const keys = Object.keys(rows[0]).filter((key) => rows.some((row) => row[key] !== null && row[key] !== ""));
+		const section = element("details");
 		const time = ["at", "from"].find((key) => keys.includes(key) && /^[0-9.]+$/.test(String(rows[0][key])));
 		const table = makeTable(keys.map((key) => statColumn(key, rows, data.ticks)), rows.map((row) => keys.map((key) => row[key])),
 			time && ((index) => onTime(rows[index][time])));
