@@ -101,6 +101,7 @@ CPPFLAGS += -DHYPTRACE_STATIC
 endif
 
 LIB_SRC := $(wildcard lib/*/*.c lib/*/*/*.c)
+TEXT_OBJ := $(O)/gen/view_page_html.o
 CMD_SRC := $(wildcard cmd/*.c)
 ifeq ($(DEFLATE),1)
 PACKAGES += libdeflate
@@ -110,7 +111,7 @@ LIB_SRC := $(filter-out lib/convert/export/perfetto%,$(LIB_SRC))
 endif
 ifeq ($(SQLITE),1)
 PACKAGES += sqlite3
-SQL_OBJ := $(O)/gen/perfetto-sql.o
+TEXT_OBJ += $(O)/gen/sql_perfetto_text.o
 CPPFLAGS += -DHYPTRACE_SQL
 else
 LIB_SRC := $(filter-out lib/ask/sql/%,$(LIB_SRC))
@@ -139,7 +140,7 @@ TOOL_SRC := $(wildcard tests/tools/*.c)
 INTEG_SRC := $(wildcard tests/integration/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
 
-LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o) $(SQL_OBJ)
+LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o) $(TEXT_OBJ)
 CMD_OBJ := $(CMD_SRC:%.c=$(O)/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(O)/%.o)
 PLUGINS := hyp kvm-arm64 crosvm hypertrace
@@ -178,12 +179,25 @@ $(O)/%.o: %.c
 
 $(O)/lib/record/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
 
-# a text of SQL as a string of C, without its comments
-$(O)/gen/perfetto-sql.o: lib/ask/sql/perfetto.sql
-	$(call say,SQL,$<)
+# the view's page: its style and its script within, which its policy allows by their hashes
+PAGE := lib/convert/view/page
+PAGE_JS := $(patsubst %,$(PAGE)/%.js,data sums colours timeline input tables search start)
+page_hash = sha256-$$(env printf "$$( (echo; cat $1) | sha256sum | cut -c-64 | sed 's/../\\x&/g')" | base64)
+$(O)/gen/view_page_html: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS)
 	$(Q)mkdir -p $(@D)
-	$(Q)(echo 'extern const char sql_perfetto_text[]; const char sql_perfetto_text[] ='; sed '/^--/d; /^$$/d; s/["\\]/\\&/g; s/.*/"&\\n"/' $<; echo ';') >$(@:.o=.c)
-	$(Q)$(CC) $(CFLAGS) -c -o $@ $(@:.o=.c)
+	$(Q)sed -e "s|@SCRIPT_HASH@|$(call page_hash,$(PAGE_JS))|; s|@STYLE_HASH@|$(call page_hash,$(PAGE)/page.css)|" \
+		$(foreach f,$(PAGE)/page.css $(PAGE_JS),-e '/^@$(notdir $f)@$$/{r $f' -e 'd}') $< >$@
+
+# Perfetto's tables, without comments
+$(O)/gen/sql_perfetto_text: lib/ask/sql/perfetto.sql
+	$(Q)mkdir -p $(@D)
+	$(Q)sed '/^--/d; /^$$/d' $< >$@
+
+# a text as a string of C, by the name of its file
+$(TEXT_OBJ): %.o: %
+	$(call say,TEXT,$<)
+	$(Q)(echo 'extern const char $(*F)[]; const char $(*F)[] ='; sed 's/["\\]/\\&/g; s/.*/"&\\n"/' $<; echo ';') >$<.c
+	$(Q)$(CC) $(CFLAGS) -c -o $@ $<.c
 
 $(CMD_LIB): $(filter-out $(O)/cmd/hyptrace.o,$(CMD_OBJ))
 $(O)/libhyptrace.a: $(LIB_OBJ) $(LINKED_PLUGINS)

@@ -176,6 +176,8 @@ opt_set set_agent_port;
  * the reader has closed the pipe.
  */
 int print_answer(const struct buf *text, const struct log *log);
+/* After writing to standard output gave ret: the same of errors. Returns ret. */
+int stdout_written(int ret, const struct log *log);
 struct live;
 /*
  * live_open (ask/live/live.h), which waits up to ten seconds for a recording that is being started, and

@@ -35,6 +35,8 @@ COMMAND(sync, .summary = "compute the guests' clock offsets, with a bound on eac
 	.hint = "hyptrace sync --write FILES", .pages = true)
 COMMAND(top, .summary = "show exits and where the time goes while a recording runs",
 	.hint = "hyptrace stat FILES")
+COMMAND(view, .summary = "write recordings as one HTML page with a timeline and tables",
+	.hint = "open trace.html in a browser")
 COMMAND(why, .summary = "find the causes of a slow tail, or what took most time",
 	.hint = "hyptrace why --preset wakeup FILES, or irq, timer, virtio: the causes of slow ones",
 	.pages = true)

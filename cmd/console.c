@@ -182,15 +182,19 @@ int set_agent_port(void *ctx, const struct opt *o, const char *arg, struct opts_
 	return 0;
 }
 
+int stdout_written(int ret, const struct log *log)
+{
+	if (ret == -EPIPE)
+		terminal_reader_gone();
+	return ret ? log_fail_errno(log, ret, "cannot write the output") : 0;
+}
+
 int print_answer(const struct buf *text, const struct log *log)
 {
 	int ret = buf_status(text);
 
 	pager_start();
-	ret = ret ?: write_all(STDOUT_FILENO, text->data, text->len);
-	if (ret == -EPIPE)
-		terminal_reader_gone();
-	return ret ? log_fail_errno(log, ret, "cannot write the output") : 0;
+	return stdout_written(ret ?: write_all(STDOUT_FILENO, text->data, text->len), log);
 }
 
 void log_damage(const struct log *log, uint64_t places)

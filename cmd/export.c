@@ -363,14 +363,8 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 		progress_end(e->console);
 		return ret;
 	}
-	if (!strcmp(path, "-")) {
-		ret = export_form(e, o, desc, STDOUT_FILENO);
-		if (ret == -EPIPE)
-			terminal_reader_gone();
-		if (ret)
-			log_err(e->log, "cannot write the output: %s", errno_text(ret));
-		return ret;
-	}
+	if (!strcmp(path, "-"))
+		return stdout_written(export_form(e, o, desc, STDOUT_FILENO), e->log);
 	ret = output_open(&out, path, true, in, e->log);
 	return ret ? ret : outfile_close(&out, export_form(e, o, desc, out.fd));
 }

@@ -243,12 +243,7 @@ static int flame_write_to(struct flame_command *c, const char *path,
 
 	if (!strcmp(path, "-")) {
 		pager_start();
-		ret = write(c, STDOUT_FILENO);
-		if (ret == -EPIPE)
-			terminal_reader_gone();
-		if (ret)
-			log_err(c->log, "cannot write the output: %s", errno_text(ret));
-		return ret;
+		return stdout_written(write(c, STDOUT_FILENO), c->log);
 	}
 	ret = output_open(&out, path, true, handle_inputs(c->handle), c->log);
 	return ret ? ret : outfile_close(&out, write(c, out.fd));

@@ -24,6 +24,7 @@ static const struct hint_row {
 	{ "merge", "output", "hyptrace report FILES" },
 	{ "recover", "output", "hyptrace report FILES" },
 	{ "sync", "write", "hyptrace report FILES" },
+	{ "view", "output", "open FILES in a browser" },
 	{ "why", "from", "hyptrace path --at SECONDS FILES, at the time of an example" },
 	{ "why", "preset", "hyptrace path --at SECONDS FILES, at the time of an example" },
 };

@@ -267,11 +267,7 @@ static int print_events(struct report *r)
 					  .wanted_ctx = &e };
 
 		/* Past stdout, in which nothing is left. */
-		ret = export_json(&job);
-		if (ret == -EPIPE)
-			terminal_reader_gone();
-		if (ret)
-			log_err(r->log, "cannot write the output: %s", errno_text(ret));
+		ret = stdout_written(export_json(&job), r->log);
 	} else {
 		bool instances = false;
 

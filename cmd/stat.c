@@ -55,6 +55,8 @@ struct stat_opts {
 	struct strlist files;
 };
 
+#define STAT_TOP 5 /* of the longest exits and visits, without --top */
+
 #define STAT(field) .off = offsetof(struct stat_opts, field)
 
 static int stat_set_show(void *ctx, const struct opt *opt, const char *arg, struct opts_error *err)
@@ -270,9 +272,32 @@ int stat_look(const struct stat_look *look, struct answer *out, const struct log
 	return ret;
 }
 
+/* All of it as an answer. 0 or -errno. */
+static int stat_print_all(struct stat_run *r, enum answer_form form, struct buf *out)
+{
+	struct answer answer;
+
+	answer_begin(&answer, form, out);
+	answer.ticks = inputs_in_ticks(r->s.in);
+	stat_tables(r, &answer);
+	answer_end(&answer);
+	return r->s.ret;
+}
+
+int stat_json(const struct inputs *in, struct buf *out, const struct log *log)
+{
+	struct stat_opts o = { .top = STAT_TOP };
+	struct stat_run r = { .o = &o, .log = log, .s.in = in, .needs = stat_needs(&o) };
+	int ret = timeline_open(&r.timeline, in, NULL, NULL, log) ?: stat_read(&r);
+
+	ret = ret ?: stat_print_all(&r, ANSWER_JSON, out) ?: buf_status(out);
+	stat_release(&r);
+	return ret;
+}
+
 int cmd_stat(int argc, char **argv)
 {
-	struct stat_opts o = { .top = 5, .rows = 20 };
+	struct stat_opts o = { .top = STAT_TOP, .rows = 20 };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	int status;
@@ -286,16 +311,11 @@ int cmd_stat(int argc, char **argv)
 			struct stat_run r = { .o = &o, .log = &log, .needs = stat_needs(&o) };
 			uint64_t damaged = 0;
 			struct buf out = { 0 };
-			struct answer answer;
 			int ret = stat_open_files(&r);
 
 			ret = ret ?: stat_read(&r);
 			if (!ret) {
-				answer_begin(&answer, o.form, &out);
-				answer.ticks = inputs_in_ticks(r.s.in);
-				stat_tables(&r, &answer);
-				answer_end(&answer);
-				ret = r.s.ret ?: print_answer(&out, &log);
+				ret = stat_print_all(&r, o.form, &out) ?: print_answer(&out, &log);
 				buf_release(&out);
 			}
 			if (!ret && o.svg)

@@ -54,14 +54,16 @@ static const char *const lines[] = {
 	"sync --write FILE0 FILE1",
 	"import --hyp TEXT -i FILE0 -o OUT",
 	"import --hyp-raw TEXT -i FILE0 -o OUT",
+	"view -o OUT FILE0 FILE1",
 };
 
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } judged[] = {
-	{ "report", cmd_report },   { "export", cmd_export }, { "flame", cmd_flame },	{ "stat", cmd_stat },
-	{ "latency", cmd_latency }, { "sync", cmd_sync },     { "import", cmd_import }, { "sql", cmd_sql },
+	{ "report", cmd_report }, { "export", cmd_export },   { "flame", cmd_flame },
+	{ "stat", cmd_stat },	  { "latency", cmd_latency }, { "sync", cmd_sync },
+	{ "import", cmd_import }, { "sql", cmd_sql },	      { "view", cmd_view },
 };
 
 static void run_line(const char *line)

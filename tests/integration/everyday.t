@@ -36,6 +36,7 @@ table=(
 	"stat|--json|hyptrace path --at SECONDS trace.dat,|trace.dat"
 	"sync|--json|hyptrace sync --write x86.dat x86-Guest.dat|x86.dat x86-Guest.dat"
 	"top|--json|hyptrace stat $dat|--once -w 10 $dat"
+	"view|-|open $tmp/view.html in a browser|-o $tmp/view.html trace.dat"
 	"why|--json|hyptrace why --preset wakeup trace.dat,|trace.dat"
 )
 

@@ -207,6 +207,8 @@ my @commands = (
 		ready => \&small_dat },
 	{ name => 'flame', env => \%plugins, written_to('out.svg'),
 		cmd => [ $hyptrace, 'flame', '--svg', 'out.svg', "$data/profile/trace.dat" ] },
+	{ name => 'view', env => \%plugins, written_to('out.html'),
+		cmd => [ $hyptrace, 'view', '-o', 'out.html', 'small.dat' ], ready => \&small_dat },
 	{ name => 'stat', env => \%plugins, result => \&stdout_of, cmd => [ $hyptrace, 'stat', '--json', 'small.dat' ],
 		ready => \&small_dat },
 	{ name => 'latency', env => \%plugins, result => \&stdout_of,

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Puts the page together. Links: #t=FROM,TO shows a part of the time, #s=FROM,TO adds it up; seconds, or ticks.
+"use strict";
+
+// A time of a link, as an offset to the origin.
+function linkTime(data, text) {
+	const [whole, part] = text.split(".");
+
+	return Number(BigInt(whole) * (data.ticks ? 1n : 1000000000n) + BigInt(data.ticks ? 0 : (part || "").padEnd(9, "0").slice(0, 9)) - data.origin);
+}
+
+// Both times of a link's part; null: it has none.
+function linkPart(data, name) {
+	const found = new RegExp("[#&]" + name + "=([0-9]+(?:\\.[0-9]*)?),([0-9]+(?:\\.[0-9]*)?)").exec(location.hash);
+	const from = found && linkTime(data, found[1]), to = found && linkTime(data, found[2]);
+
+	return found && from < to ? { from, to } : null;
+}
+
+function start(data) {
+	const byId = (id) => document.getElementById(id);
+	const timeline = new Timeline(data, byId("timeline"), byId("frame"), byId("tall"));
+	const search = new Search(timeline, goTo);
+	let linked = 0;
+
+	function choose(place) {
+		timeline.chosen = place && place.i !== undefined ? place : null;
+		if (timeline.chosen)
+			showSpan(data, place);
+		timeline.redraw();
+	}
+
+	// Shows a span, at its width if the part that is shown does not have it.
+	function goTo(place) {
+		const from = place.lane.spans.from[place.i], to = place.lane.spans.to[place.i];
+		const length = Math.max(timeline.to - timeline.from, (to - from) * 1.2);
+
+		if (from < timeline.from || to > timeline.to)
+			timeline.show((from + to - length) / 2, (from + to + length) / 2);
+		timeline.reveal(place.lane);
+		choose(place);
+	}
+
+	function fit() {
+		if (!timeline.chosen)
+			return;
+		const { lane, i } = timeline.chosen, from = lane.spans.from[i], length = lane.spans.to[i] - from;
+
+		timeline.show(from - length / 4, from + length * 1.25);
+	}
+
+	function select(from, to) {
+		timeline.selection = to > from ? { from: Math.max(0, from), to: Math.min(data.length, to) } : null;
+		showSums(data, timeline.selection ? timeline.selection.from : 0, timeline.selection ? timeline.selection.to : data.length);
+		timeline.redraw();
+	}
+
+	function hover(place, event) {
+		const text = place ? placeText(data, place) : "", box = byId("hover");
+
+		box.hidden = !text;
+		box.textContent = text;
+		box.style.left = Math.min(event.clientX + 14, window.innerWidth - 340) + "px";
+		box.style.top = event.clientY + (event.clientY > window.innerHeight / 2 ? -14 - box.offsetHeight : 16) + "px";
+	}
+
+	function found(text) {
+		byId("found").textContent = text;
+	}
+
+	const keys = {
+		"n": () => found(search.step(1)), "N": () => found(search.step(-1)), "/": () => byId("search").focus(), "f": fit,
+		"?": () => byId("keys").showModal(), "Escape": () => { select(0, 0); choose(null); byId("search").blur(); },
+	};
+
+	function key(name) {
+		if (keys[name])
+			keys[name]();
+		return !!keys[name];
+	}
+
+	// The address follows what is shown, so that it can be mailed.
+	function link() {
+		const part = (name, one) => name + "=" + timeText(data, one.from) + "," + timeText(data, one.to);
+
+		clearTimeout(linked);
+		linked = setTimeout(() => history.replaceState(null, "", "#" + part("t", timeline)
+			+ (timeline.selection ? "&" + part("s", timeline.selection) : "")), 300);
+	}
+
+	function follow() {
+		const shown = linkPart(data, "t"), selected = linkPart(data, "s");
+
+		if (shown)
+			timeline.show(shown.from, shown.to);
+		if (selected)
+			select(selected.from, selected.to);
+	}
+
+	showHead(data);
+	showLegend(data, byId("legend"));
+	showTables(data, byId("tables"), function (seconds) {
+		const at = linkTime(data, String(seconds)), length = Math.min(data.length, (timeline.to - timeline.from) / 4);
+
+		timeline.show(at - length / 2, at + length / 2);
+		byId("frame").scrollIntoView({ block: "nearest" });
+	});
+	listen(timeline, { hover, choose, select, key });
+	byId("search").addEventListener("input", (event) => found(search.find(event.target.value)));
+	byId("search").addEventListener("keydown", (event) => event.key === "Enter" && found(search.step(event.shiftKey ? -1 : 1)));
+	byId("next").addEventListener("click", keys.n);
+	byId("previous").addEventListener("click", keys.N);
+	byId("whole").addEventListener("click", () => timeline.show(0, data.length));
+	byId("help").addEventListener("click", keys["?"]);
+	timeline.resize();
+	select(0, 0);
+	follow();
+	timeline.onDraw = link;
+	window.addEventListener("hashchange", follow);
+	// For tests and for scripts of a reader's own: times are ns since the origin.
+	window.hyptrace = { data, timeline, search, sums: (from, to) => windowSums(data, from, to) };
+}
+
+readData(document.getElementById("data").textContent).then(start).catch(function (error) {
+	const box = document.getElementById("error");
+
+	box.hidden = false;
+	box.textContent = "cannot read the page's data: " + error.message + "; open it in Chromium 86, Firefox 113 or later";
+});

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Sums of a stretch of time, by lane and meaning.
+"use strict";
+
+// Index of the first span that may end after a time.
+function firstSpan(spans, time) {
+	let low = 0, high = spans.n;
+
+	while (low < high) {
+		const middle = (low + high) >> 1;
+
+		if (spans.reach[middle] > time)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+// Index of the first cell of that bucket or a later one.
+function firstCell(cells, bucket) {
+	let low = 0, high = cells.n;
+
+	while (low < high) {
+		const middle = (low + high) >> 1;
+
+		if (cells.bucket[middle] >= bucket)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+// How much of a span's time within from..to lies so near to its ends that the clocks leave it open.
+function undecidedPart(spans, i, from, to) {
+	const fromBound = spans.fromBound[i], toBound = spans.toBound[i];
+
+	if (fromBound < 0 || toBound < 0)
+		return to - from;
+	const certainFrom = Math.max(from, spans.from[i] + fromBound);
+	const certainTo = Math.min(to, spans.to[i] - toBound);
+
+	return to - from - Math.max(0, certainTo - certainFrom);
+}
+
+// Of a lane, by label: ns, spans that begin in from..to, and ns that are undecided. Times are ns since the origin.
+// Of a bucket that is only partly within, a proportional part.
+function laneSums(data, lane, from, to) {
+	const sums = new Map(), spans = lane.spans, cells = lane.cells;
+
+	function add(label, ns, count, undecided) {
+		const sum = sums.get(label) || { ns: 0, count: 0, undecided: 0 };
+
+		sum.ns += ns;
+		sum.count += count;
+		sum.undecided += undecided;
+		sums.set(label, sum);
+	}
+	for (let i = firstSpan(spans, from); i < spans.n && spans.from[i] < to; i++) {
+		const begin = Math.max(from, spans.from[i]), end = Math.min(to, spans.to[i]);
+
+		if (begin >= end)
+			continue;
+		add(spans.label[i], end - begin, spans.from[i] >= from ? 1 : 0, undecidedPart(spans, i, begin, end));
+	}
+	for (let i = firstCell(cells, Math.floor(from / data.bucket)); i < cells.n && cells.bucket[i] * data.bucket < to; i++) {
+		const begin = cells.bucket[i] * data.bucket, end = begin + data.bucket;
+		const part = Math.max(0, Math.min(to, end) - Math.max(from, begin)) / data.bucket;
+
+		add(cells.label[i], cells.ns[i] * part, cells.count[i] * part, 0);
+	}
+	return sums;
+}
+
+// Rows {lane, kind, machine, number, state, by, reason, task, ns, count, undecided}, the longest of a lane first.
+// Labels that differ only in what a row does not have are one row.
+function windowSums(data, from, to) {
+	const rows = [];
+
+	for (const lane of data.lanes) {
+		const byMeaning = new Map();
+
+		for (const [index, sum] of laneSums(data, lane, from, to)) {
+			const label = data.labels[index];
+			const key = JSON.stringify([label.state, label.by, label.reason, label.task]);
+			const row = byMeaning.get(key) || {
+				lane: lane.title, kind: lane.kind, machine: data.machines[lane.machine].name, number: lane.number,
+				state: label.state, by: label.by, reason: label.reason, task: label.task,
+				ns: 0, count: 0, undecided: 0,
+			};
+
+			row.ns += sum.ns;
+			row.count += sum.count;
+			row.undecided += sum.undecided;
+			byMeaning.set(key, row);
+		}
+		rows.push(...[...byMeaning.values()].sort((a, b) => b.ns - a.ns));
+	}
+	return rows;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Writes the page: a head in JSON and columns of numbers, deflated, in base64, in the middle of the HTML. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "convert/view/view-priv.h"
+
+extern const char view_page_html[]; /* page/, put together by the Makefile */
+
+#define VIEW_DATA_MARK "@DATA@"
+
+/* ---- columns --------------------------------------------------------------------------------------- */
+
+/* A number in groups of 7 bits, the lowest first; all groups but the last have the highest bit set. */
+static void view_number(struct buf *out, uint64_t n)
+{
+	for (; n >= 0x80; n >>= 7)
+		buf_add(out, &(uint8_t){ (uint8_t)(n | 0x80) }, 1);
+	buf_add(out, &(uint8_t){ (uint8_t)n }, 1);
+}
+
+/* A difference, which may be negative: twice its amount, less one if it is. */
+static void view_signed(struct buf *out, uint64_t difference)
+{
+	view_number(out, difference >> 63 ? ~(difference << 1) : difference << 1);
+}
+
+enum {
+	COLUMN_GAP,
+	COLUMN_DURATION,
+	COLUMN_LABEL,
+	COLUMN_FROM_BOUND,
+	COLUMN_TO_BOUND,
+	COLUMN_CPU,
+	SPAN_COLUMNS
+};
+enum { COLUMN_BUCKET = SPAN_COLUMNS, COLUMN_CELL_LABEL, COLUMN_CELL_NS, COLUMN_CELL_N, VIEW_COLUMNS };
+
+/* Unknown numbers, the greatest of 32 bits, become 0, others one more. */
+static uint32_t column_number(uint32_t n)
+{
+	return n + 1;
+}
+
+static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
+{
+	uint64_t at = v->from;
+	uint32_t bucket = 0;
+
+	for (size_t i = 0; i < v->n_spans; i++) {
+		const struct view_span *s = &v->spans[i];
+
+		if (i && s->lane != s[-1].lane)
+			at = v->from;
+		view_signed(&columns[COLUMN_GAP], s->from - at);
+		view_number(&columns[COLUMN_DURATION], s->to - s->from);
+		view_number(&columns[COLUMN_LABEL], s->label);
+		view_number(&columns[COLUMN_FROM_BOUND], column_number(s->from_bound));
+		view_number(&columns[COLUMN_TO_BOUND], column_number(s->to_bound));
+		view_number(&columns[COLUMN_CPU], column_number(s->cpu));
+		at = s->to;
+	}
+	for (size_t i = 0; i < v->n_cells; i++) {
+		const struct view_cell *c = &v->cells[i];
+
+		if (i && c->lane != c[-1].lane)
+			bucket = 0;
+		view_number(&columns[COLUMN_BUCKET], c->bucket - bucket);
+		view_number(&columns[COLUMN_CELL_LABEL], c->label);
+		view_number(&columns[COLUMN_CELL_NS], c->ns);
+		view_number(&columns[COLUMN_CELL_N], c->n);
+		bucket = c->bucket;
+	}
+}
+
+/* ---- the head -------------------------------------------------------------------------------------- */
+
+/* An array of numbers. */
+static void head_row(struct json *j, const uint64_t *v, size_t n)
+{
+	json_array(j);
+	for (size_t i = 0; i < n; i++)
+		json_u64(j, v[i]);
+	json_array_end(j);
+}
+
+#define HEAD_ROW(j, ...)                                                                                     \
+	head_row(j, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
+
+static void head_machines(struct json *j, const struct inputs *in)
+{
+	json_key(j, "machines");
+	json_array(j);
+	for (const struct input *f = in->v; f < in->v + in->n; f++) {
+		const char *slash = strrchr(f->path, '/');
+
+		json_object(j);
+		json_key_str(j, "name", f->machine);
+		json_key_str(j, "file", slash ? slash + 1 : f->path);
+		json_key_str(j, "clock", f->time.clock);
+		json_key_u64(j, "guest", f->guest);
+		json_key_u64(j, "bound", filetime_widest_bound(&f->time)); /* 0: unknown */
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void head_labels(struct json *j, const struct view *v)
+{
+	json_key(j, "words");
+	json_array(j);
+	for (size_t i = 0; i < v->n_words; i++)
+		json_str(j, v->words[i]);
+	json_array_end(j);
+	json_key(j, "labels");
+	json_array(j);
+	for (const struct view_label *l = v->labels; l < v->labels + v->n_labels; l++)
+		HEAD_ROW(j, l->state, l->by, l->reason, l->class, l->task, (uint64_t)l->pid, l->other,
+			 (uint64_t)l->other_pid, l->coarse);
+	json_array_end(j);
+}
+
+static void view_head(const struct view *v, const struct view_job *job, const struct buf *columns,
+		      struct buf *out)
+{
+	struct json j = { .out = out, .compact = true };
+	char origin[24]; /* a text: JavaScript's numbers cannot hold it */
+
+	snprintf(origin, sizeof(origin), "%llu", (unsigned long long)v->from);
+	json_object(&j);
+	json_key_str(&j, "title", job->title);
+	json_key_str(&j, "origin", origin);
+	json_key_u64(&j, "length", v->to - v->from);
+	json_key_u64(&j, "ticks", inputs_in_ticks(job->in));
+	json_key_u64(&j, "bucket", v->width);
+	json_key_u64(&j, "summed", v->folded ? v->least : 0);
+	json_key_u64(&j, "left_out", v->left_out);
+	head_machines(&j, job->in);
+	json_key(&j, "lanes");
+	json_array(&j);
+	for (const struct view_lane *l = v->lanes; l < v->lanes + v->n_lanes; l++)
+		HEAD_ROW(&j, l->kind, l->input, column_number(l->number), column_number(l->guest),
+			 (uint64_t)l->pid, l->name, l->spans, l->cells);
+	json_array_end(&j);
+	head_labels(&j, v);
+	json_key(&j, "losses");
+	json_array(&j);
+	for (const struct view_loss *l = v->losses; l < v->losses + v->n_losses; l++)
+		HEAD_ROW(&j, l->input, l->buffer, l->cpu, l->hyp, l->from - v->from, l->to - v->from,
+			 l->events + 1); /* 0: unknown */
+	json_array_end(&j);
+	json_key(&j, "columns");
+	json_array(&j);
+	for (size_t i = 0; i < VIEW_COLUMNS; i++)
+		json_u64(&j, columns[i].len);
+	json_array_end(&j);
+	json_key(&j, "tables");
+	buf_addstr(out, job->tables); /* JSON already */
+	j.keyed = false;
+	json_object_end(&j);
+}
+
+/* ---- the page -------------------------------------------------------------------------------------- */
+
+static void base64_add(struct buf *out, const uint8_t *data, size_t len)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < len; i += 3) {
+		uint32_t n = (uint32_t)data[i] << 16;
+		char text[4] = "====";
+
+		n |= i + 1 < len ? (uint32_t)data[i + 1] << 8 : 0;
+		n |= i + 2 < len ? data[i + 2] : 0;
+		for (size_t k = 0; k < 4 && i + k <= len; k++)
+			text[k] = digits[n >> (18 - 6 * k) & 63];
+		buf_add(out, text, sizeof(text));
+	}
+}
+
+/* The head's length in 4 bytes, the head, and the columns. */
+static void view_data(const struct view *v, const struct view_job *job, struct buf *out)
+{
+	struct buf columns[VIEW_COLUMNS] = { 0 }, head = { 0 };
+	uint8_t len[4];
+
+	view_columns(v, columns);
+	view_head(v, job, columns, &head);
+	for (size_t i = 0; i < sizeof(len); i++)
+		len[i] = (uint8_t)(head.len >> 8 * i);
+	buf_add(out, len, sizeof(len));
+	buf_add(out, head.data, head.len);
+	out->bad |= head.bad;
+	buf_release(&head);
+	for (size_t i = 0; i < VIEW_COLUMNS; i++) {
+		buf_add(out, columns[i].data, columns[i].len);
+		out->bad |= columns[i].bad;
+		buf_release(&columns[i]);
+	}
+}
+
+int view_page(struct view *v, const struct view_job *job, int fd)
+{
+	const char *mark = strstr(view_page_html, VIEW_DATA_MARK);
+	struct buf data = { 0 }, packed = { 0 }, page = { 0 };
+	uLongf len;
+	int ret;
+
+	view_data(v, job, &data);
+	len = compressBound(data.len);
+	ret = buf_status(&data) ?: buf_room(&packed, len) ? 0 : -ENOMEM;
+	if (ret)
+		goto out;
+	if (compress2(packed.data, &len, data.data, data.len, 6) != Z_OK) {
+		ret = -ENOMEM;
+		goto out;
+	}
+	buf_add(&page, view_page_html, (size_t)(mark - view_page_html));
+	base64_add(&page, packed.data, len);
+	buf_addstr(&page, mark + strlen(VIEW_DATA_MARK));
+	ret = buf_status(&page) ?: write_all(fd, page.data, page.len);
+out:
+	buf_release(&data);
+	buf_release(&packed);
+	buf_release(&page);
+	return ret;
+}

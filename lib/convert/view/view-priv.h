@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef HYPTRACE_VIEW_PRIV_H
+#define HYPTRACE_VIEW_PRIV_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "convert/view/view.h"
+
+/* Shared by the files of lib/convert/view. */
+
+/* Lanes: what runs on a CPU, the hypervisor's visits on a CPU, and the states of a vCPU. */
+enum view_kind { VIEW_CPU, VIEW_HYP, VIEW_VCPU };
+
+struct view_lane {
+	uint32_t kind;
+	uint32_t input;	       /* its machine; of a vCPU the host */
+	uint32_t number;       /* of the CPU or the vCPU; UINT32_MAX: unknown */
+	uint32_t guest;	       /* of a vCPU: index of its guest's file; UINT32_MAX: not among the files */
+	int32_t pid;	       /* of a vCPU: its thread; else 0 */
+	uint32_t name;	       /* of a vCPU: its guest's name, a word */
+	uint32_t spans, cells; /* their numbers, after the last one */
+};
+
+/* Meaning of a span; words are indices of view.words, 0: none. Spans of the same meaning share a label. */
+struct view_label {
+	uint32_t state, by, reason, class, task, other;
+	int32_t pid, other_pid;
+	uint32_t coarse;
+};
+
+/* A bound that is not known, and the greatest that is kept. */
+#define VIEW_NO_BOUND  UINT32_MAX
+#define VIEW_BOUND_MAX (UINT32_MAX - 1)
+
+struct view_span {
+	uint64_t from, to;
+	uint32_t lane, label;
+	uint32_t from_bound, to_bound; /* ns */
+	uint32_t cpu;		       /* of a vCPU: its thread's; UINT32_MAX: unknown */
+};
+
+/* Sum of the spans of a label in a bucket that are too short to be kept. */
+struct view_cell {
+	uint32_t lane, bucket, label;
+	uint32_t n;  /* spans that begin there */
+	uint64_t ns; /* of their time what lies in the bucket */
+};
+
+#define VIEW_BUCKETS 1024
+
+/* A stretch in which events of a buffer are missing on a CPU. */
+struct view_loss {
+	uint64_t from, to;
+	uint64_t events;		     /* UINT64_MAX: some; 0: tracing was off */
+	uint32_t input, buffer, cpu, stream; /* buffer: its name, a word */
+	bool hyp;			     /* the hypervisor's events */
+};
+
+#define VIEW_LOSSES_MAX 20000 /* in a page */
+
+/* All that the page shows. Zero-initialised = empty. */
+struct view {
+	bool full, bad;
+	uint64_t from, to; /* of the records, ns of the host's clock */
+	uint64_t width;	   /* of a bucket, ns */
+	bool folded;	   /* spans up to `least` ns are summed */
+	uint64_t least;
+	uint64_t left_out; /* vCPUs and tasks beyond those that can be followed */
+	struct arena texts;
+	char **words; /* words[0]: "" */
+	struct view_lane *lanes;
+	struct view_label *labels;
+	struct view_span *spans;
+	struct view_cell *cells;
+	struct view_loss *losses;
+	size_t n_words, n_lanes, n_labels, n_spans, n_cells, n_losses;
+	size_t spans_room;
+	struct map by_word, by_lane, by_label, by_cell;
+};
+
+/* Collecting: view-spans.c. Calls return 0 or -ENOMEM. */
+
+void view_open(struct view *v, uint64_t from, uint64_t to);
+void view_release(struct view *v);
+/* The index of a word; text NULL: 0. Without memory v->bad, and view_add() fails. */
+uint32_t view_word(struct view *v, const char *text);
+/* Adds a span of that lane and label, whose own indices are filled here. */
+int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
+	     struct view_span span);
+/* After the last span: orders all of it, and keeps VIEW_SPANS spans. */
+int view_finish(struct view *v);
+
+/* The page with that data: view-page.c. */
+int view_page(struct view *v, const struct view_job *job, int fd);
+
+#endif

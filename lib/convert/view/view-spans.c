@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Collects the spans of a page by lane: the longest as they are, sums of the others by buckets of time. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "convert/view/view-priv.h"
+
+void view_open(struct view *v, uint64_t from, uint64_t to)
+{
+	v->from = from;
+	v->to = to > from ? to : from + 1;
+	v->width = (v->to - v->from) / VIEW_BUCKETS + 1;
+	view_word(v, "");
+}
+
+void view_release(struct view *v)
+{
+	arena_release(&v->texts);
+	map_release(&v->by_word);
+	map_release(&v->by_lane);
+	map_release(&v->by_label);
+	map_release(&v->by_cell);
+	free(v->words);
+	free(v->lanes);
+	free(v->labels);
+	free(v->spans);
+	free(v->cells);
+	free(v->losses);
+}
+
+/* ---- words, lanes and labels ------------------------------------------------------------------- */
+
+static bool view_word_same(const void *array, size_t index, const void *wanted)
+{
+	return !strcmp(((char *const *)array)[index], wanted);
+}
+
+uint32_t view_word(struct view *v, const char *text)
+{
+	size_t len = text ? strlen(text) : 0, at;
+	uint32_t hash = map_hash_bytes(text ?: "", len);
+	char *copy;
+
+	at = map_find(&v->by_word, hash, view_word_same, v->words, text ?: "");
+	if (at != MAP_NONE)
+		return (uint32_t)at;
+	copy = arena_alloc(&v->texts, len + 1);
+	if (!copy || map_push(&v->by_word, hash, &v->words, &v->n_words, &copy, sizeof(copy))) {
+		v->bad = true;
+		return 0;
+	}
+	memcpy(copy, text ?: "", len);
+	return (uint32_t)v->n_words - 1;
+}
+
+static bool view_lane_same(const void *array, size_t index, const void *wanted)
+{
+	return !memcmp((const struct view_lane *)array + index, wanted, sizeof(struct view_lane));
+}
+
+static bool view_label_same(const void *array, size_t index, const void *wanted)
+{
+	return !memcmp((const struct view_label *)array + index, wanted, sizeof(struct view_label));
+}
+
+/* The index of an entry that is or becomes one of an array's. */
+static int view_index(struct map *m, map_same *same, void *array, size_t *n, const void *entry, size_t size,
+		      uint32_t *index)
+{
+	uint32_t hash = map_hash_bytes(entry, size);
+	size_t at;
+	void *entries;
+
+	memcpy(&entries, array, sizeof(entries));
+	at = map_find(m, hash, same, entries, entry);
+	if (at == MAP_NONE) {
+		if (map_push(m, hash, array, n, entry, size))
+			return -ENOMEM;
+		at = *n - 1;
+	}
+	*index = (uint32_t)at;
+	return 0;
+}
+
+/* ---- sums of short spans ----------------------------------------------------------------------- */
+
+static bool view_cell_same(const void *array, size_t index, const void *wanted)
+{
+	const struct view_cell *a = (const struct view_cell *)array + index, *b = wanted;
+
+	return a->lane == b->lane && a->bucket == b->bucket && a->label == b->label;
+}
+
+static int view_cell_add(struct view *v, const struct view_cell *cell)
+{
+	uint32_t hash = map_hash(map_hash((uint64_t)cell->lane << 32 | cell->label) ^ cell->bucket);
+	size_t at = map_find(&v->by_cell, hash, view_cell_same, v->cells, cell);
+
+	if (at == MAP_NONE)
+		return map_push(&v->by_cell, hash, &v->cells, &v->n_cells, cell, sizeof(*cell));
+	v->cells[at].n += cell->n;
+	v->cells[at].ns += cell->ns;
+	return 0;
+}
+
+static uint64_t view_bucket(const struct view *v, uint64_t ts)
+{
+	uint64_t bucket = ts > v->from ? (ts - v->from) / v->width : 0;
+
+	return bucket < VIEW_BUCKETS ? bucket : VIEW_BUCKETS - 1;
+}
+
+/* Adds a span to the buckets in which it lies. */
+static int view_sum(struct view *v, const struct view_span *s)
+{
+	uint64_t from = s->from, first = view_bucket(v, s->from), last = view_bucket(v, s->to - 1);
+	int ret = 0;
+
+	for (uint64_t b = first; b <= last && !ret; b++) {
+		uint64_t to = b < last ? v->from + (b + 1) * v->width : s->to;
+		const struct view_cell cell = { s->lane, (uint32_t)b, s->label, b == first, to - from };
+
+		ret = view_cell_add(v, &cell);
+		from = to;
+	}
+	return ret;
+}
+
+/* Sums the shortest spans, so that at most `keep` are left. */
+static int view_fold(struct view *v, size_t keep)
+{
+	uint64_t *durations = calloc(v->n_spans, sizeof(*durations));
+	size_t n = 0;
+	int ret = 0;
+
+	if (!durations)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->n_spans; i++)
+		durations[i] = v->spans[i].to - v->spans[i].from;
+	qsort(durations, v->n_spans, sizeof(*durations), compare_u64);
+	v->least = durations[v->n_spans - keep - 1];
+	v->folded = true;
+	free(durations);
+	for (size_t i = 0; i < v->n_spans && !ret; i++) {
+		const struct view_span s = v->spans[i];
+
+		if (s.to - s.from > v->least)
+			v->spans[n++] = s;
+		else
+			ret = view_sum(v, &s);
+	}
+	v->n_spans = n;
+	return ret;
+}
+
+/* ---- spans -------------------------------------------------------------------------------------- */
+
+int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
+	     struct view_span span)
+{
+	if (v->bad ||
+	    view_index(&v->by_lane, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
+		       &span.lane) ||
+	    view_index(&v->by_label, view_label_same, &v->labels, &v->n_labels, label, sizeof(*label),
+		       &span.label))
+		return -ENOMEM;
+	if (v->folded && span.to - span.from <= v->least)
+		return view_sum(v, &span);
+	if (!v->full && v->n_spans == 2 * VIEW_SPANS) {
+		int ret = view_fold(v, VIEW_SPANS);
+
+		if (ret)
+			return ret;
+		if (span.to - span.from <= v->least)
+			return view_sum(v, &span);
+	}
+	if (array_reach(&v->spans, &v->spans_room, v->n_spans + 1, sizeof(*v->spans)))
+		return -ENOMEM;
+	v->spans[v->n_spans++] = span;
+	return 0;
+}
+
+static int view_span_order(const void *a, const void *b)
+{
+	const struct view_span *x = a, *y = b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	return x->from != y->from ? (x->from < y->from ? -1 : 1) : (x->to > y->to) - (x->to < y->to);
+}
+
+static int view_cell_order(const void *a, const void *b)
+{
+	const struct view_cell *x = a, *y = b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	if (x->bucket != y->bucket)
+		return x->bucket < y->bucket ? -1 : 1;
+	return (x->label > y->label) - (x->label < y->label);
+}
+
+int view_finish(struct view *v)
+{
+	int ret = !v->full && v->n_spans > VIEW_SPANS ? view_fold(v, VIEW_SPANS) : 0;
+
+	array_sort(v->spans, v->n_spans, sizeof(*v->spans), view_span_order);
+	array_sort(v->cells, v->n_cells, sizeof(*v->cells), view_cell_order);
+	for (size_t i = 0; i < v->n_spans; i++)
+		v->lanes[v->spans[i].lane].spans++;
+	for (size_t i = 0; i < v->n_cells; i++)
+		v->lanes[v->cells[i].lane].cells++;
+	return ret;
+}

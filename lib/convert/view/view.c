@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Reads recordings for a page: states of vCPUs and tasks, visits to the hypervisor, and losses. */
+#include "convert/view/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ask/states/states.h"
+#include "base/array.h"
+#include "base/decode/esr.h"
+#include "convert/view/view-priv.h"
+#include "read/part.h"
+
+/* A CPU of a buffer. */
+struct view_stream {
+	struct visit visit;
+	bool hyp;  /* it has the hypervisor's events */
+	bool lost; /* events are missing since then */
+	uint64_t since;
+};
+
+struct view_reader {
+	const struct view_job *job;
+	struct states *vcpus, *tasks; /* apart, as in sql and stat: following tasks changes what vCPUs show */
+	struct view_stream *streams;
+	struct view view;
+};
+
+static uint32_t view_bound(uint64_t ns)
+{
+	if (ns == UINT64_MAX)
+		return VIEW_NO_BOUND;
+	return ns < VIEW_BOUND_MAX ? (uint32_t)ns : VIEW_BOUND_MAX;
+}
+
+static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid)
+{
+	return view_word(&r->view, steps_comm(r->job->steps, input, pid));
+}
+
+/* ---- states ------------------------------------------------------------------------------------- */
+
+static int view_state(void *reader, const struct state_span *s)
+{
+	struct view_reader *r = reader;
+	struct view *v = &r->view;
+	const struct state_owner *o = s->owner;
+	bool vcpu = o->kind == STATE_OF_VCPU, exit = s->why == STEP_KVM_EXIT && s->class < 64;
+	struct view_lane lane = {
+		.kind = VIEW_CPU, .input = o->input, .number = s->cpu, .guest = UINT32_MAX
+	};
+	struct view_label label = { .coarse = s->coarse };
+
+	/* a CPU's lane has what runs there; a task that sleeps or waits is on none */
+	if (!vcpu && s->state != STATE_RUNNING && s->state != STATE_STOLEN)
+		return 0;
+	label.state = view_word(v, state_name(s->state));
+	label.by = view_word(v, s->by == STATE_UNKNOWN ? NULL : state_name(s->by));
+	label.reason = view_word(v, states_reason(vcpu ? r->vcpus : r->tasks, s));
+	label.class = view_word(v, exit ? esr_ec_name((unsigned int)s->class) : NULL);
+	if (vcpu) {
+		lane.kind = VIEW_VCPU;
+		lane.number = o->vcpu;
+		lane.pid = o->pid;
+		lane.name = view_word(v, o->guest_name);
+		lane.guest = o->guest == STATE_NO_INPUT ? UINT32_MAX : o->guest;
+	} else {
+		label.pid = o->pid;
+		label.task = view_task(r, o->input, o->pid);
+	}
+	if (s->other != STATE_NO_TASK && s->other_input != STATE_NO_INPUT) {
+		label.other_pid = s->other;
+		label.other = view_task(r, s->other_input, s->other);
+	}
+	return view_add(v, &lane, &label,
+			(struct view_span){ .from = s->from,
+					    .to = s->to,
+					    .from_bound = view_bound(s->from_bound),
+					    .to_bound = view_bound(s->to_bound),
+					    .cpu = vcpu ? s->cpu : UINT32_MAX });
+}
+
+/* ---- the hypervisor and losses ------------------------------------------------------------------- */
+
+static int view_visit(struct view_reader *r, const struct span *s)
+{
+	const struct view_job *job = r->job;
+	struct view_lane lane = {
+		.kind = VIEW_HYP, .input = s->machine, .number = s->cpu, .guest = UINT32_MAX
+	};
+	const char *why = steps_why(job->steps, &job->in->v[s->machine], s->machine, s->why);
+	struct view_label label = { .state = view_word(&r->view, "hypervisor"),
+				    .reason = view_word(&r->view, why),
+				    .task = view_task(r, s->machine, s->pid),
+				    .pid = s->pid > 0 ? s->pid : 0 };
+
+	if (s->end != SPAN_PAIRED || s->to <= s->from)
+		return 0;
+	return view_add(&r->view, &lane, &label,
+			(struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
+}
+
+static int view_loss(struct view_reader *r, const struct view_stream *stream, const struct step *s)
+{
+	const struct reader_info *info = reader_info(r->job->in->v[s->input].reader);
+	struct view *v = &r->view;
+	const struct view_loss loss = { .from = stream->lost ? stream->since : v->from,
+					.to = s->ts,
+					.events = s->a,
+					.input = s->input,
+					.buffer = view_word(v, info->buffers[s->buffer].name),
+					.cpu = s->cpu,
+					.stream = s->stream };
+
+	return v->n_losses < VIEW_LOSSES_MAX ? array_push(&v->losses, &v->n_losses, &loss, sizeof(loss)) : 0;
+}
+
+static int view_after(void *reader, struct pass_run *run)
+{
+	struct view_reader *r = reader;
+	int ret = 0;
+
+	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
+		struct view_stream *stream = &r->streams[s->stream];
+		struct span done;
+
+		if (s->kind == STEP_LOST)
+			ret = view_loss(r, stream, s);
+		if (s->kind == STEP_LOST || s->kind == STEP_GAP) {
+			stream->lost = s->kind == STEP_GAP;
+			stream->since = s->ts;
+		}
+		stream->hyp |= s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT;
+		if (!ret && step_visit(&stream->visit, s, 0, &done))
+			ret = view_visit(r, &done);
+	}
+	return ret;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------ */
+
+/* The time that the page shows: that of the records which are read. */
+static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)
+{
+	int ret = part_extent(in->v, in->n, from, to);
+
+	if (ret == -ENODATA) /* the page says what is missing */
+		*from = *to = 0;
+	if (ret || !in->to)
+		return ret == -ENODATA ? 0 : ret;
+	*from = in->from > *from ? in->from : *from;
+	*to = in->to < *to ? in->to : *to;
+	return 0;
+}
+
+int view_write(const struct view_job *job, int fd)
+{
+	struct view_reader r = { .job = job, .view.full = job->full };
+	struct pass_part parts[3];
+	uint64_t from, to;
+	int ret = view_extent(job->in, &from, &to);
+
+	if (ret)
+		return ret;
+	view_open(&r.view, from, to);
+	r.streams = calloc(merge_streams(job->timeline->merge) + 1, sizeof(*r.streams));
+	ret = r.streams ? 0 : -ENOMEM;
+	ret = ret ?: states_open(&r.vcpus, job->in, job->timeline, job->steps, STATES_VCPUS, view_state, &r);
+	ret = ret
+		      ?: states_open(&r.tasks, job->in, job->timeline, job->steps,
+				     STATES_TASKS | STATES_GUEST_TASKS, view_state, &r);
+	if (ret)
+		goto out;
+	parts[0] = states_part(r.vcpus);
+	parts[1] = states_part(r.tasks);
+	parts[2] = (struct pass_part){ .ctx = &r,
+				       .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
+						STEP_SET(STEP_HYP_OTHER),
+				       .after = view_after };
+	ret = pass_read(job->timeline, job->steps, parts, ARRAY_SIZE(parts));
+	ret = ret ?: states_end(r.vcpus) ?: states_end(r.tasks);
+	r.view.left_out = states_left_out(r.vcpus) + states_left_out(r.tasks);
+	for (size_t i = 0; i < r.view.n_losses; i++)
+		r.view.losses[i].hyp = r.streams[r.view.losses[i].stream].hyp;
+	ret = ret ?: view_finish(&r.view) ?: view_page(&r.view, job, fd);
+out:
+	states_close(r.vcpus);
+	states_close(r.tasks);
+	free(r.streams);
+	view_release(&r.view);
+	return ret;
+}

@@ -1,0 +1,284 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# hyptrace view: the data of its pages is what sql has; in a browser, where Chromium is installed, the page's own
+# sums are, too, and hostile names stay text.
+. tests/integration/lib.sh
+
+hyptrace=$build/hyptrace
+export HOME=$tmp/home
+mkdir -p "$HOME"
+
+view() { # FILE ARG...: makes $tmp/page.html; $status
+	"$hyptrace" view -o "$tmp/page.html" "$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+}
+
+data() { # ARG...: of the page
+	tests/tools/view-data "$@" "$tmp/page.html"
+}
+
+# The columns of a query, separated by tabs; unknown ones are empty.
+rows() { # "COLUMN ..." "FROM ..." ARG...
+	local column sql=
+	for column in $1; do
+		sql+="${sql:+ || char(9) || }coalesce($column, '')"
+	done
+	"$hyptrace" sql -q --csv "${@:3}" "SELECT $sql FROM $2" | sed '1d; s/^rows,//'
+}
+
+# What the page of these files has to hold, in the form of view-data.
+expected() { # ARG...
+	rows "'vcpu' machine vcpu ts dur state '' reason esr_class '' 0 other_name coalesce(other_tid,0) coarse ts_bound end_bound cpu" \
+		vcpu_states "$@"
+	rows "'cpu' machine cpu ts dur state by reason '-' name coalesce(tid,0) other_name coalesce(other_tid,0) coarse ts_bound end_bound ''" \
+		"thread_states WHERE state IN ('running', 'stolen')" "$@"
+	rows "'hyp' machine cpu ts dur 'hypervisor' '' reason '' '-' '-' '' 0 0 0 0 ''" "hyp_calls WHERE dur > 0" "$@" 2>/dev/null
+}
+
+# sql has no class of the exit of tasks' states, no task of visits, and names by the files' tables only.
+comparable() {
+	perl -F'\t' -lane '$F[8] = "-" if $F[0] eq "cpu"; $F[10] = "-" if $F[0] eq "hyp"; @F[9, 11] = ("-", "-");
+		$#F = 16; print join "\t", map { $_ // "" } @F' | sort
+}
+
+# ---- the data ------------------------------------------------------------------------------------------------
+
+for file in stock/trace steal/trace raw/trace guest/trace guest/trace-Guest x86/trace x86/trace-Guest lab-protected lab-nvhe lab-stock-arm64 raw-arm64; do
+	path=tests/data/$file.dat
+	view -q "$path"
+	is "$status" 0 "$file: a page"
+	expected "$path" | comparable >"$tmp/expected"
+	data | comparable >"$tmp/got"
+	[ -s "$tmp/got" ]
+	ok $? "$file: it is not empty"
+	same "$tmp/got" "$tmp/expected" "$file: its spans are those of sql"
+done
+
+"$hyptrace" view -q -o "$tmp/page.html" --time 55.1,55.2 tests/data/stock/trace.dat
+expected --time 55.1,55.2 tests/data/stock/trace.dat | comparable >"$tmp/expected"
+data | comparable >"$tmp/got"
+same "$tmp/got" "$tmp/expected" "--time: those of that part"
+is "$(data --head | jq -c '[.length <= 100000000, .length > 90000000]')" "[true,true]" "... whose length the head has"
+
+view -q tests/data/steal/trace.dat
+is "$(data --head | jq -S .tables)" "$("$hyptrace" stat -q --json tests/data/steal/trace.dat | jq -S .)" "its tables are those of stat"
+is "$(data --head | jq -r .title)" "trace.dat, trace-Guest.dat: what ran where, and when?" "its title names the files"
+data --hashes >"$tmp/hashes"
+is "$(sed -n 1p "$tmp/hashes")" "$(sed -n 2p "$tmp/hashes")" "the policy has the hashes of script and style"
+unlike "$(cat "$tmp/page.html")" '(https?:|src=|href=|@import|url\()' "nothing is fetched"
+
+view -q tests/data/regions.dat
+like "$(data --head | jq -c '.losses[]')" ',1\]$' "pauses are no losses, and said to be none"
+
+view -q --title 'Night </script><b> "run"' tests/data/steal/trace.dat
+is "$(data --head | jq -r .title)" 'Night </script><b> "run"' "--title"
+"$hyptrace" view -q -o - tests/data/steal/trace.dat >"$tmp/page.html"
+is "$?" 0 "-o -: standard output"
+[ "$(data | wc -l)" -gt 100 ]
+ok $? "... gets the page"
+(cd "$tmp" && "$hyptrace" view -q "$OLDPWD/tests/data/steal/trace.dat") && [ -s "$tmp/trace.html" ]
+ok $? "without -o it is trace.html"
+
+"$build/tests/integration/make-trace" "$tmp/empty.dat" <<<'clock boot'
+view -q "$tmp/empty.dat"
+is "$status $(data | wc -l)" "0 0" "no records: a page without spans"
+
+# ---- errors ----------------------------------------------------------------------------------------------------
+
+view "$tmp/nothing.dat"
+is "$status" 1 "a file that is not there: status 1"
+like "$(<"$tmp/err")" "cannot open '.*nothing.dat'" "... and why"
+view --time 1,2 tests/data/stock/trace.dat
+is "$status" 1 "a part without records: status 1"
+"$hyptrace" view -o "$tmp/no/page.html" tests/data/steal/trace.dat 2>"$tmp/err"
+is "$?" 1 "an output that cannot be: status 1"
+like "$(<"$tmp/err")" "no/page.html" "... and which"
+cp tests/data/regions.dat "$tmp/trace.dat"
+"$hyptrace" view -o "$tmp/trace.dat" "$tmp/trace.dat" 2>/dev/null
+is "$?" 1 "not over what is read"
+"$hyptrace" view --nothing 2>/dev/null
+is "$?" 2 "a wrong option: status 2"
+
+# ---- more spans than a page keeps ------------------------------------------------------------------------------
+
+perl -e '
+	print "clock boot\nevent sched:sched_switch char prev_comm[16]; pid_t prev_pid; int prev_prio; long prev_state; char next_comm[16]; pid_t next_pid; int next_prio | \"%s\", REC->prev_comm\n";
+	my ($ts, $pid) = (1_000_000_000, 1);
+	for my $i (0 .. 310_000) {
+		my $next = $pid == 1 ? 2 : 1;
+		print "$ts 0 $pid sched_switch\tt$pid\t$pid\t120\t0\tt$next\t$next\t120\n";
+		$ts += 1000 + $i % 997 + ($i == 1000 ? 5_000_000 : 0);
+		$pid = $next;
+	}' | "$build/tests/integration/make-trace" "$tmp/many.dat" || diag "cannot make it"
+view -q "$tmp/many.dat"
+is "$status" 0 "310,000 spans: a page"
+[ "$(data | wc -l)" -le 300000 ]
+ok $? "... with at most 300,000"
+like "$(data)" $'^cpu\t[a-z]*\t0\t[0-9]*\t5001003\trunning' "... the longest among them"
+all=$(rows "sum(dur) count(*)" "thread_states WHERE state = 'running'" "$tmp/many.dat")
+is "$({ data | awk -F'\t' '{ ns += $5; n++ } END { print ns, n }'; data --cells | awk -F'\t' '{ ns += $5; n += $6 } END { print ns, n }'; } |
+	awk '{ ns += $1; n += $2 } END { printf "%d\t%d", ns, n }')" "$all" "... and sums that make all of it"
+[ "$(data --head | jq .summed)" -gt 0 ]
+ok $? "... the page says so"
+view -q --full "$tmp/many.dat"
+is "$(data | awk -F'\t' '{ ns += $5; n++ } END { printf "%d\t%d", ns, n }')" "$all" "--full: every span"
+
+# ---- in a browser ------------------------------------------------------------------------------------------------
+
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -z "$chromium" ]; then
+	skip 11 "no chromium"
+	done_testing
+fi
+
+browse() { # PAGE[#PLACE]: the document as it is in the end
+	timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/browser" \
+		--virtual-time-budget=5000 --dump-dom "file://$1" 2>"$tmp/browser.err"
+}
+
+# The page with a script of ours, which its policy would not run: waits for the data, prints what CODE adds to `said`.
+asked() { # CODE
+	ADDED='<pre id="said"></pre><script>
+		(async function () {
+			const said = [];
+			while (!window.hyptrace)
+				await new Promise((done) => setTimeout(done, 10));
+			const { data, timeline, search, sums } = window.hyptrace;
+			'$1'
+			document.getElementById("said").textContent = said.join("\n") + "\n";
+		})();
+		</script></body>' perl -0777 -pe 's/<meta http-equiv="Content-Security-Policy"[^>]*>//; s{</body>}{$ENV{ADDED}}' \
+		"$tmp/page.html" >"$tmp/asked.html"
+	browse "$tmp/asked.html" | perl -0777 -ne 'print $1 =~ s/&lt;/</gr =~ s/&gt;/>/gr =~ s/&amp;/&/gr if m{<pre id="said">(.*?)</pre>}s'
+}
+
+# Sums of windows by lane and meaning, and how much of each the clocks leave undecided: of sql's rows.
+window_sums() { # WINDOWS FILE
+	perl -MList::Util=min,max -F'\t' -lane '
+		BEGIN { @windows = map { [split /,/] } split / /, shift }
+		for my $w (@windows) {
+			my ($from, $to) = (max($F[3], $w->[0]), min($F[3] + $F[4], $w->[1]));
+			next if $to <= $from;
+			my $key = join "\t", $w->[0], @F[0, 1, 2, 5, 6, 7], $F[0] eq "cpu" ? $F[10] : "";
+			my $certain = $F[14] eq "" || $F[15] eq "" ? 0 : max(0, min($to, $F[3] + $F[4] - $F[15]) - max($from, $F[3] + $F[14]));
+			$ns{$key} += $to - $from;
+			$undecided{$key} += $to - $from - $certain;
+		}
+		END { print "$_\t$ns{$_}\t$undecided{$_}" for sort keys %ns }' "$@"
+}
+
+for file in stock/trace lab-protected steal/trace; do
+	path=tests/data/$file.dat
+	view -q "$path"
+	expected "$path" | comparable >"$tmp/expected"
+	windows=$(data --head | perl -MJSON::PP -0777 -ne 'my $h = decode_json($_); srand 7;
+		print join " ", map { my $from = int rand $h->{length}; my $ns = 1 + int rand($h->{length} - $from) / (1 + int rand 50);
+			($h->{origin} + $from) . "," . ($h->{origin} + $from + $ns) } 1 .. 30')
+	window_sums "$windows" "$tmp/expected" >"$tmp/sums"
+	asked "
+		for (const part of '$windows'.split(' ')) {
+			const [from, to] = part.split(',').map((time) => Number(BigInt(time) - data.origin)), byKey = new Map();
+
+			for (const row of sums(from, to)) {
+				const pid = row.kind === 'cpu' ? row.task.replace(/.*-/, '') : '';
+				const key = [part.split(',')[0], row.kind, row.machine, row.number ?? '', row.state, row.by, row.reason, pid].join('\t');
+
+				const [ns, undecided] = byKey.get(key) || [0, 0];
+
+				byKey.set(key, [ns + row.ns, undecided + row.undecided]);
+			}
+			for (const [key, [ns, undecided]] of byKey)
+				said.push(key + '\t' + ns + '\t' + undecided);
+		}" | grep . | sort >"$tmp/page-sums"
+	sort "$tmp/sums" >"$tmp/sums.sorted"
+	[ "$(wc -l <"$tmp/sums.sorted")" -gt 100 ] && cmp -s "$tmp/page-sums" "$tmp/sums.sorted"
+	ok $? "$file: in 30 windows the page's sums are those of sql" || diag "$(diff "$tmp/sums.sorted" "$tmp/page-sums" | head)"
+done
+
+dom=$(browse "$tmp/page.html#s=40.1,40.2")
+like "$dom" '<h2>Sums from 40\.100000000 to 40\.200000000: 100\.000ms</h2>' "under its policy the page runs, and a link selects a part"
+like "$dom" '<td class="number">[0-9.]+ms</td>' "... whose sums are shown"
+
+# A guest that names itself and its tasks for the browser.
+"$build/tests/integration/make-trace" "$tmp/hostile.dat" <<'T'
+clock boot
+event sched:sched_switch char prev_comm[16]; pid_t prev_pid; int prev_prio; long prev_state; char next_comm[16]; pid_t next_pid; int next_prio | "%s", REC->prev_comm
+1000 0 1 sched_switch	</script><b>	1	120	1	<img onerror=1>	2	120
+2000 0 2 sched_switch	<img onerror=1>	2	120	1	\xe2\x80\xaetxet	3	120
+3000 0 3 sched_switch	\xe2\x80\xaetxet	3	120	1	'"]]>\xff\x1b	4	120
+9000 0 4 sched_switch	'"]]>\xff\x1b	4	120	1	</script><b>	1	120
+T
+view -q --title '</title><script>document.title="ran"</script>' "$tmp/hostile.dat"
+dom=$(browse "$tmp/page.html#s=0.000001000,0.000009000")
+like "$dom" '<td>\\u202etxet-3</td>' "marks that turn the direction of text are shown by their numbers"
+unlike "$dom" '<(b|img)[ >]' "hostile names are no elements"
+like "$dom" '<td>&lt;img onerror=1&gt;-2</td>' "... but text"
+like "$dom" '<title>&lt;/title&gt;&lt;script&gt;document' "... as is the title"
+
+is "$(asked '
+	said.push(search.find("onerror"), search.step(1), timeline.chosen.i);
+	said.push(search.find(""), search.step(1));
+	timeline.show(-5, 1e12);
+	said.push([timeline.from, timeline.to].join());
+	timeline.zoom(0.5);
+	said.push([timeline.from, timeline.to].join());
+	timeline.move(10);
+	said.push([timeline.from, timeline.to].join());')" "1 spans
+1 of 1
+0
+
+
+0,8000
+2000,6000
+4000,8000" "search, zoom and move"
+
+# By what a reader does; a pointer of a script's cannot be captured.
+view -q tests/data/stock/trace.dat
+halted=$(data | grep -c halted)
+is "$(asked '
+	const canvas = timeline.canvas, box = canvas.getBoundingClientRect(), byId = (id) => document.getElementById(id);
+	function pointer(type, x, at, shiftKey) {
+		canvas.dispatchEvent(new PointerEvent(type, { clientX: box.left + x, clientY: box.top + at, pointerId: 1, shiftKey, bubbles: true }));
+	}
+	function key(name) { document.body.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true })); }
+	canvas.setPointerCapture = () => {};
+	said.push(byId("sums").querySelector("h2").textContent);
+	canvas.dispatchEvent(new WheelEvent("wheel", { clientX: box.left + LEFT, deltaY: -100, cancelable: true }));
+	said.push(timeline.from === 0 && timeline.to < data.length);
+	key("0");
+	said.push(timeline.to === data.length);
+	pointer("pointerdown", LEFT, 5); pointer("pointermove", LEFT + timeline.plotWidth / 2, 5); pointer("pointerup", LEFT + timeline.plotWidth / 2, 5);
+	said.push(Math.round(timeline.selection.to / data.length * 100), sums(0, timeline.selection.to).length === byId("sums").querySelectorAll("tbody tr").length);
+	key("Escape");
+	said.push(timeline.selection);
+	byId("search").value = "halted";
+	byId("search").dispatchEvent(new Event("input"));
+	said.push(byId("found").textContent);
+	key("n");
+	said.push(byId("found").textContent, byId("span").textContent.includes("statehalted"));
+	const { lane: at, i } = timeline.chosen;
+	key("f");
+	pointer("pointermove", (timeline.x(at.spans.from[i]) + timeline.x(at.spans.to[i])) / 2, timeline.laneTop(data.lanes.indexOf(at)) + 8);
+	said.push(byId("hover").textContent.split("\n")[1], byId("hover").hidden);
+	key("?");
+	said.push(byId("keys").open);
+	const longest = [...document.querySelectorAll("#tables details")].find((one) => one.textContent.startsWith("Longest"));
+	const exits = [...document.querySelectorAll("#tables details")].find((one) => one.textContent.startsWith("Exits of"));
+	said.push([...exits.querySelectorAll("tr")].slice(0, 2).map((line) => [...line.children].slice(1, 5).map((one) => one.textContent).join()).join(" | "));
+	longest.querySelector("th").click();
+	longest.querySelector("tbody tr").click();
+	said.push(timeline.to - timeline.from < data.length);')" "Sums from 54.900029392 to 55.581404000: 681.375ms
+true
+true
+50
+true
+
+$halted spans
+1 of $halted
+true
+state: halted (the files show no finer one)
+false
+true
+what,count,count share,total | WFx,262,44.0%,764.621ms
+true" "what a reader does: wheel, keys, selection, search, hover, help, tables"
+done_testing
