@@ -79,7 +79,7 @@ ok $? "... and said to be" || diag "$(<"$tmp/err")"
 page 0 5000000000:6 6000000000:7
 ended drained
 wait "$pid"
-is "$?" 0 "it ends with the recording" || diag "$(<"$tmp/err")"
+is "$?" 0 "it ends with the recording" || diag "$(<"$tmp/err")" || diag "$(<"$tmp/err")"
 is "$(shown)" "1 3 2 4 5 6 7" "with the last page at once"
 recover
 is "$status" 0 "the spool is as recover wants it" || diag "$(<"$tmp/err")"
@@ -147,7 +147,7 @@ pid=$!
 wait_for grep -q 'runs$' "$tmp/top"
 ended drained
 wait "$pid"
-is "$?" 0 "it ends with the recording"
+is "$?" 0 "it ends with the recording" || diag "$(<"$tmp/err")"
 like "$(<"$tmp/top")" 'ended$' "... and says so" || diag "$(<"$tmp/top")"
 
 # ---- its keys, on a terminal ------------------------------------------------------
