@@ -122,6 +122,57 @@ static void test_sums(void **state)
 	assert_true(n.stretches > 3 * n.instances && n.undecided > 100 && n.preempted > 100);
 }
 
+struct vcpu_spans {
+	struct vcpu_span {
+		uint64_t from, to, pid, state, other;
+	} * v;
+	size_t n;
+};
+
+static int take_vcpu(void *ctx, const struct state_span *s)
+{
+	struct vcpu_spans *all = ctx;
+	const struct vcpu_span new = { s->from, s->to, (uint64_t)s->owner->pid, s->state,
+				       (uint64_t)s->other };
+
+	return s->owner->kind == STATE_OF_VCPU ? array_push(&all->v, &all->n, &new, sizeof(new)) : 0;
+}
+
+static int vcpu_span_order(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct vcpu_span));
+}
+
+/* vCPUs do the same whether the spans of tasks are asked for as well, or not. */
+static void test_owners(void **state)
+{
+	static const unsigned int owners[] = { STATES_VCPUS,
+					       STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		char *const paths[] = { (char *)pairs[i].host, (char *)pairs[i].guest };
+		struct vcpu_spans spans[2] = { 0 };
+		struct inputs in;
+		struct why *w = NULL;
+
+		assert_int_equal(inputs_open(&in, paths, pairs[i].guest ? 2 : 1, 0, NULL), 0);
+		assert_int_equal(inputs_load(&in, NULL), 0);
+		for (size_t k = 0; k < 2; k++) {
+			assert_int_equal(why_open(&w, &in, NULL), 0);
+			assert_int_equal(why_states(w, owners[k], take_vcpu, &spans[k], NULL, NULL), 0);
+			why_close(w);
+			qsort(spans[k].v, spans[k].n, sizeof(*spans[k].v), vcpu_span_order);
+		}
+		assert_true(spans[0].n > 2);
+		assert_int_equal(spans[0].n, spans[1].n);
+		assert_memory_equal(spans[0].v, spans[1].v, spans[0].n * sizeof(*spans[0].v));
+		free(spans[0].v);
+		free(spans[1].v);
+		inputs_release(&in);
+	}
+}
+
 /* Of more chains than are kept every second, fourth ... stays: durations of the whole range, evenly. */
 static void test_many(void **state)
 {
@@ -152,7 +203,8 @@ static void test_many(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_many) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_owners),
+					    cmocka_unit_test(test_many) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,11 +115,9 @@ static void sched_settle_waiting(struct states *st, struct state_cpu *c)
 	}
 }
 
-/* Another task than was thought had the CPU until now, since an unknown time. */
-static void sched_contradict(struct states *st, struct state_cpu *c)
+/* Another task than was thought has had the CPU, since an unknown time: vCPUs wait for that one. */
+static void sched_forget(struct state_cpu *c)
 {
-	struct state_task *t = c->task;
-
 	for (struct state_vcpu *v = c->waiting; v; v = v->waits_next)
 		if (v->track.view.state == STATE_PREEMPTED || v->track.view.state == STATE_WAKING) {
 			v->track.view.state = STATE_PREEMPTED;
@@ -129,6 +127,13 @@ static void sched_contradict(struct states *st, struct state_cpu *c)
 		}
 	c->pid = STATE_NO_TASK;
 	c->task = NULL;
+}
+
+static void sched_contradict(struct states *st, struct state_cpu *c)
+{
+	struct state_task *t = c->task;
+
+	sched_forget(c);
 	if (!t)
 		return;
 	state_task_doubt(st, t);
@@ -144,8 +149,7 @@ static void sched_elsewhere(struct states *st, const struct state_cpu *c, struct
 	state_task_doubt(st, t);
 	if (t->run != RUN_ON || old == c || old->task != t)
 		return;
-	old->task = NULL;
-	old->pid = STATE_NO_TASK;
+	sched_forget(old);
 }
 
 /* The task runs on c, which knows no other. */
@@ -162,7 +166,8 @@ static void sched_wake(struct states *st, struct state_cpu *c, const struct step
 	struct state_task *t = state_task_of(st, c->in, pid_of_field(s->a));
 	struct state_cpu *to;
 
-	if (!t || t->run == RUN_ON)
+	/* without sched_switch nothing would end the wait */
+	if (!t || t->run == RUN_ON || !state_seen(c->in, STEP_SWITCH))
 		return;
 	to = s->b != STEP_UNKNOWN ? state_cpu_of(st, c->in, s->b) : t->cpu;
 	if (t->run == RUN_WAITS && (s->kind != STEP_WAKEUP || to == t->cpu || s->b == STEP_UNKNOWN))
