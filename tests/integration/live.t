@@ -142,6 +142,7 @@ ok $? "without a terminal it prints table behind table" || diag "$(cat "$tmp/top
 kill -INT "$pid"
 wait "$pid"
 is "$?" 0 "Ctrl-C ends it as q does"
+rm "$tmp/top" # what the first one said
 "$hyptrace" top "$dat" >"$tmp/top" 2>"$tmp/err" </dev/null &
 pid=$!
 wait_for grep -q 'runs$' "$tmp/top"
