@@ -137,7 +137,7 @@ is "$(contents "$spool" | grep -v 'pages/0')" "$(grep -v 'pages/0' <<<"$before")
 
 "$hyptrace" top "$dat" >"$tmp/top" 2>"$tmp/err" </dev/null &
 pid=$!
-wait_for grep -q 'runs$' "$tmp/top"
+wait_for grep -qs 'runs$' "$tmp/top"
 ok $? "without a terminal it prints table behind table" || diag "$(cat "$tmp/top" "$tmp/err")"
 kill -INT "$pid"
 wait "$pid"
@@ -145,7 +145,7 @@ is "$?" 0 "Ctrl-C ends it as q does"
 rm "$tmp/top" # what the first one said
 "$hyptrace" top "$dat" >"$tmp/top" 2>"$tmp/err" </dev/null &
 pid=$!
-wait_for grep -q 'runs$' "$tmp/top"
+wait_for grep -qs 'runs$' "$tmp/top"
 ended drained
 wait "$pid"
 is "$?" 0 "it ends with the recording" || diag "$(<"$tmp/err")"
