@@ -20,6 +20,9 @@ if [ "$duckdb" ] && [ "$perfetto" ]; then
 	skip_all "no other engine: $duckdb; $perfetto"
 fi
 
+[ -z "${TRACE_PROCESSOR-}" ] || [ -x "$TRACE_PROCESSOR" ]
+ok $? "TRACE_PROCESSOR, where it is given, is a program that tests see (they have a /tmp of their own)"
+
 # ---- questions --------------------------------------------------------------------------------------
 
 # ask NAME SQL DUCKDB: SQL is for hyptrace and Perfetto, and either has one column, r. DUCKDB: -: its tables lack
