@@ -54,8 +54,9 @@ sub enter {
 
 sub steal {
 	my ($v, $ns) = @_;
-	my $pid = 200 + rnd(3);
-	my $hog = $pid < 202 ? 'hog' : 'burner'; # two of one name
+	my $n = rnd(3);
+	my $pid = 200 + 10 * $v + $n; # of its own CPU: none can run on two at a time
+	my $hog = $n < 2 ? 'hog' : 'burner'; # two of one name
 
 	host($v, "sched_switch prev_comm=vcpu$v prev_pid=" . (100 + $v) . " prev_state=0 next_comm=$hog next_pid=$pid");
 	pass("preempted $hog", $ns);
