@@ -14,7 +14,6 @@
 #include "ask/states/states.h"
 #include "read/pipeline.h"
 #include "base/array.h"
-#include "base/decode/esr.h"
 #include "base/map.h"
 
 /* A thread's counts of events by slice. */
@@ -280,8 +279,7 @@ static void series_cause_name(struct series_run *r, const struct state_span *spa
 
 	if (span->owner->vcpu != STATE_NO_CPU)
 		snprintf(vcpu, sizeof(vcpu), "vCPU %u", span->owner->vcpu);
-	if (span->why == STEP_KVM_EXIT && span->reason == KVM_EXIT_ARM_TRAP && span->class < 64)
-		reason = esr_ec_name((unsigned int)span->class) ?: reason;
+	reason = steps_class(span->why, span->reason, span->class) ?: reason;
 	if (span->state == STATE_PREEMPTED) {
 		series_task_name(r, span->other_input, span->other, by, sizeof(by));
 		snprintf(name, size, "%s preempted by %s", vcpu, by);

@@ -177,6 +177,13 @@ const char *steps_reason(const struct steps *s, size_t input, enum step_kind kin
 	return step_word_find(w, isa ? (isa - 1) << 32 | reason : reason) ?: step_word_find(w, reason);
 }
 
+const char *steps_class(enum step_kind kind, uint64_t number, uint64_t class)
+{
+	bool trap = kind == STEP_KVM_EXIT && number == KVM_EXIT_ARM_TRAP && class < 64;
+
+	return trap ? esr_ec_name((unsigned int)class) : NULL;
+}
+
 const char *steps_why(const struct steps *s, const struct input *in, size_t input, uint64_t why)
 {
 	const struct known_event *e;

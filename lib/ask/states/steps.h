@@ -111,6 +111,9 @@ const char *steps_comm(const struct steps *s, size_t input, int32_t pid);
  * has no name for it. Numbers differ from kernel to kernel.
  */
 const char *steps_reason(const struct steps *s, size_t input, enum step_kind kind, uint64_t number);
+/* The class of an arm64 STEP_KVM_EXIT that is a trap ("DABT_LOW"); NULL: another reason, or it has no name.
+ */
+const char *steps_class(enum step_kind kind, uint64_t number, uint64_t class);
 
 static inline struct span_point step_point(const struct step *s, uint64_t row)
 {

@@ -4,7 +4,6 @@
 
 #include "ask/why/why-priv.h"
 #include "base/array.h"
-#include "base/decode/esr.h"
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
 
@@ -133,8 +132,7 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 {
 	const char *word = c->why && w->steps ? steps_reason(w->steps, c->input, c->why, c->reason) : NULL;
 
-	if (c->why == STEP_KVM_EXIT && c->reason == KVM_EXIT_ARM_TRAP && c->class < 64)
-		word = esr_ec_name((unsigned int)c->class) ?: word;
+	word = steps_class(c->why, c->reason, c->class) ?: word;
 	buf_addstr(out, why_kind_name(c->kind));
 	if (word)
 		buf_printf(out, " (%s)", word);

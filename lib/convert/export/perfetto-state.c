@@ -112,17 +112,9 @@ static void exit_args(struct perfetto *pf, struct pf_args *args, const struct st
 
 /* ---- slices ------------------------------------------------------------------------------------- */
 
-/* The class of an exit that its reason calls TRAP; NULL: it has none. */
-static const char *state_class(const struct state_span *s, const char *reason)
-{
-	bool trap = s->why == STEP_KVM_EXIT && s->class < 64 && reason && !strcmp(reason, "TRAP");
-
-	return trap ? esr_ec_name((unsigned int)s->class) : NULL;
-}
-
 static const struct pf_args *state_args(struct perfetto *pf, const struct state_span *s, const char *reason)
 {
-	const char *class = state_class(s, reason);
+	const char *class = reason ? steps_class(s->why, s->reason, s->class) : NULL;
 	struct pf_args *args = pf_args(pf);
 
 	if (reason)
@@ -157,7 +149,7 @@ static const struct pf_args *state_args(struct perfetto *pf, const struct state_
 /* "host TRAP DABT_LOW", "hypervisor hvc", "guest"; a stolen task's name. Good until the next call. */
 static const char *state_slice_name(struct perfetto *pf, const struct state_span *s, const char *reason)
 {
-	const char *class = state_class(s, reason);
+	const char *class = reason ? steps_class(s->why, s->reason, s->class) : NULL;
 	bool with = s->state == STATE_HYP || s->state == STATE_FIRMWARE || s->state == STATE_HOST ||
 		    s->state == STATE_OUTSIDE;
 
