@@ -64,19 +64,22 @@ static struct finding_cpu *finding_cpu_of(struct finding_job *j, const struct st
 }
 
 /* A wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their doing. */
-static int finding_wait(struct finding_job *j, const struct finding_cpu *c, const struct state_span *s)
+static int finding_wait(struct finding_job *j, struct finding_cpu *c, const struct state_span *s)
 {
 	int ret = 0;
 
 	for (size_t i = c->n; i-- > 0 && c->n - i <= FINDING_RAN && !ret;) {
-		const struct finding_ran *r = &c->v[i % FINDING_RAN];
-		struct finding_task task = { FINDING_WAITS, s->owner->input, s->owner->pid, r->pid, 0, 0 };
+		struct finding_ran *r = &c->v[i % FINDING_RAN];
+		struct finding_task task = { FINDING_WAITS, s->owner->input, r->pid, (int32_t)c->cpu, 0, 0 };
 		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
 
 		if (r->to <= s->from)
 			break;
-		if (from < to)
-			ret = finding_task_add(j, &task, to - from);
+		from = r->counted > from ? r->counted : from;
+		if (from >= to)
+			continue;
+		r->counted = to;
+		ret = finding_task_add(j, &task, to - from);
 	}
 	return ret;
 }
@@ -96,7 +99,7 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 			return -ENOMEM;
 		if (s->state == STATE_RUNNABLE)
 			return finding_wait(j, c, s);
-		c->v[c->n++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, s->owner->pid };
+		c->v[c->n++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
 		return 0;
 	}
 	while (v < j->v + j->n && (!v->owner.guest_name || v->owner.guest != s->owner->input))
@@ -347,37 +350,35 @@ static int finding_exits(const struct finding_job *j, bool *faults)
 
 /* ---- guests' tasks ------------------------------------------------------------------------------------ */
 
-/* The task of a guest that another one waited for longest to leave their CPU. */
+/* The task of a guest that ran longest while another one waited for its CPU. */
 static int finding_waits(const struct finding_job *j)
 {
 	struct why_cause task = why_cause_plain(STATE_GUEST);
-	struct finding f = { .next = "hyptrace stat --show tasks" };
 	const struct finding_task *worst = NULL;
 	const struct finding_vcpu *v = j->v;
+	struct finding f = { .next = "hyptrace stat --show tasks" };
 	struct buf what = { 0 };
 	int ret = 0;
 
 	for (const struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++)
-		if (t->cause == FINDING_WAITS && t->ns > f.lost) {
+		if (t->cause == FINDING_WAITS && (!worst || t->ns > worst->ns))
 			worst = t;
-			f.lost = t->ns;
-			f.n = t->n;
-		}
-	while (worst && v < j->v + j->n && (!v->wall || v->owner.guest != worst->input))
+	while (worst && v < j->v + j->n &&
+	       (!v->wall || v->owner.guest != worst->input || v->owner.vcpu != (uint32_t)worst->other))
 		v++;
 	if (!worst || v == j->v + j->n)
 		return 0;
+	f.lost = worst->ns;
+	f.n = worst->n;
 	f.share = (double)f.lost / (double)v->wall;
-	if (f.share >= FINDING_LEAST) {
-		struct state_owner victim = { .input = (uint16_t)worst->input, .pid = worst->pid };
-
-		task.input = victim.input;
-		task.pid = worst->other;
-		buf_addstr(&what, "the guest's task ");
-		why_task_text(j->why, &task, &what);
-		buf_addstr(&what, " has the CPU that another one waits for");
-		ret = finding_push(j, &f, &victim, buf_str(&what) ?: "");
-	}
+	if (f.share < FINDING_LEAST)
+		return 0;
+	task.input = (uint16_t)worst->input;
+	task.pid = worst->pid;
+	buf_addstr(&what, "the guest's task ");
+	why_task_text(j->why, &task, &what);
+	buf_addstr(&what, " has a CPU while another one waits for it");
+	ret = finding_push(j, &f, &v->owner, buf_str(&what) ?: "");
 	buf_release(&what);
 	return ret;
 }

@@ -80,7 +80,8 @@ struct finding_vcpu {
 	uint32_t cpu;		/* on which it ran */
 };
 
-/* Time that a guest's task lost by a cause; by FINDING_WAITS: that it waited while `other` ran on its CPU. */
+/* Time that a guest's task lost by a cause; of FINDING_WAITS: that it ran on CPU `other` while another one
+ * waited. */
 #define FINDING_WAITS UINT32_MAX
 struct finding_task {
 	uint32_t cause;
@@ -94,6 +95,7 @@ struct finding_cpu {
 	uint32_t input, cpu; /* of a guest */
 	struct finding_ran {
 		uint64_t from, to;
+		uint64_t counted; /* until then of waits */
 		int32_t pid;
 	} v[FINDING_RAN];
 	size_t n; /* ever */
