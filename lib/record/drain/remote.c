@@ -56,7 +56,7 @@ static int remote_wants(const struct remote *r, const struct buffer_plan *b, con
 	return none;
 }
 
-/* remote-switch.c. write: undo_write, undo_at_end or undo_poke. name: relative to the remote's directory. */
+/* write: undo_write, undo_at_end or undo_poke. name: relative to the remote's directory. */
 static int remote_undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
 			    const char *name, const char *value)
 {
@@ -84,7 +84,7 @@ static int remote_switch(struct remote *r, const char *event, bool on)
 /* The kernel's longest write, with the newline (arch/arm64/kvm/hyp_events.c). */
 #define GLOB_MAX 125
 
-/* remote-switch.c: whether -p function takes in this event: func, func_ret. */
+/* Whether -p function takes in this event: func, func_ret. */
 static bool remote_is_func(const struct buffer_plan *b, const char *event)
 {
 	return b->tracer && (!strcmp(event, "func") || !strcmp(event, "func_ret"));
@@ -156,7 +156,7 @@ static bool remote_file_on(const struct remote *r, const char *name)
 }
 
 /*
- * remote-switch.c: Android 16's buffer_size_kb shows "7 (loaded)" while there is a buffer; other
+ * Android 16's buffer_size_kb shows "7 (loaded)" while there is a buffer; other
  * kernels do not show it.
  */
 static bool remote_is_loaded(const struct remote *r)

@@ -126,7 +126,7 @@ struct remote_fed {
 /* Ends it and frees f; ret: what failed before, and is returned then. */
 int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out);
 
-/* ---- for remote.c, remote-switch.c and remote-drain.c only ------------------------------------ */
+/* ---- for remote.c and remote-drain.c only ----------------------------------------------------- */
 
 static inline struct remote *remote_of(struct source *s)
 {
