@@ -134,9 +134,4 @@ struct blind {
 	size_t windows; /* that are known */
 };
 
-/* 0 or -ENOMEM. Each CPU's events of a buffer in order. */
-int blind_add(struct blind *b, uint64_t time, unsigned int cpu, int32_t pid, enum blind_what what);
-/* Sorts b->v and appends the windows, of SYNC_HYP. 0 or -ENOMEM. */
-int blind_pair(struct blind *b, struct sync_windows *w);
-
 #endif
