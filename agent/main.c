@@ -254,8 +254,6 @@ static void print_text(int fd, const char *text)
 		_exit(EXIT_FAILED);
 }
 
-/* ---- options ---------------------------------------------------------------- */
-
 static int take_journal(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	((struct agent_line *)ctx)->journal = strcmp(arg, "none") ? arg : "";
@@ -350,8 +348,6 @@ static const struct opts_table agent_table = {
 	.n = ARRAY_SIZE(agent_rows),
 };
 
-/* ---- places ---------------------------------------------------------------- */
-
 /*
  * The working directory becomes the tracing directory: it stays reachable when
  * an initramfs hands over to the real root. HYPTRACE_TRACING_DIR is for tests.
@@ -397,8 +393,6 @@ static const char *find_journal(void)
 	}
 	return NULL;
 }
-
-/* ---- start ---------------------------------------------------------------- */
 
 #define GIVEN_FD 3
 

@@ -132,8 +132,6 @@ bool ports_offer(struct ports *p, uint32_t number, int fd)
 	return taken;
 }
 
-/* ---- streams --------------------------------------------------------------------------------- */
-
 /* A reader of trace_pipe_raw is not woken below the buffer's wake-up mark. */
 #define WAIT_MS 100
 
@@ -158,8 +156,6 @@ struct streams {
 	uint32_t n;
 	struct stream v[];
 };
-
-/* ---- moving ---------------------------------------------------------------- */
 
 static int stream_copy(struct stream *s, const void *data, size_t len)
 {
@@ -288,8 +284,6 @@ static int stream_run(struct stream *s)
 	return (int)n;
 }
 
-/* ---- samples ---------------------------------------------------------------- */
-
 static int stream_emit(void *ctx, const void *page, size_t size)
 {
 	return stream_copy(ctx, page, size);
@@ -319,8 +313,6 @@ static int stream_samples(struct stream *s)
 	page_writer_release(&w);
 	return ret;
 }
-
-/* ---- threads ---------------------------------------------------------------- */
 
 static int stream_prepare(struct stream *s)
 {

@@ -33,8 +33,6 @@ static void offer(struct completion *c, const char *word)
 		strlist_add(&c->out, word);
 }
 
-/* ---- what there is ------------------------------------------------------------------- */
-
 /* A system; its events once something is typed, for they are many. */
 static void offer_event(struct completion *c, const char *system, const char *event)
 {
@@ -193,8 +191,6 @@ static const struct kind {
 	{ "TRACER", .words = "available_tracers" },
 	{ "[GLOB]", .live = live_events },
 };
-
-/* ---- the line -------------------------------------------------------------------------- */
 
 /* Context of the last word, given by the words before it. */
 static void read_line(struct completion *c, const struct opts_table *t, int argc, char **argv)

@@ -25,8 +25,6 @@ struct export_opts {
 	struct strlist tables, files; /* tables: each argument as it is */
 };
 
-/* ---- command line ------------------------------------------------------------------ */
-
 #define EXPORT(field) .off = offsetof(struct export_opts, field)
 
 static const struct opt export_rows[] = {
@@ -87,8 +85,6 @@ static int export_check(const struct export_opts *o)
 		fprintf(stderr, "hyptrace: %s\n", wrong);
 	return wrong ? -EINVAL : 0;
 }
-
-/* ---- the forms ------------------------------------------------------------------- */
 
 struct export
 {
@@ -169,8 +165,6 @@ static int check_ticks(const struct inputs *in, const struct log *log)
 	}
 	return 0;
 }
-
-/* ---- tables of sql ------------------------------------------------------------------ */
 
 #ifdef HYPTRACE_SQL
 
@@ -322,8 +316,6 @@ static int export_tables(struct export *e, const struct export_opts *o)
 }
 
 #endif
-
-/* ---- files and directories --------------------------------------------------------- */
 
 static int export_form(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc,
 		       int fd)

@@ -39,8 +39,6 @@ struct flame_command {
 	struct strlist notes;
 };
 
-/* ---- command line -------------------------------------------------------------------------- */
-
 #define FLAME(field) .off = offsetof(struct flame_command, field)
 
 static const struct opt flame_opt_rows[] = {
@@ -113,8 +111,6 @@ static bool flame_parse(struct flame_command *c, int argc, char **argv, int *sta
 		fprintf(stderr, "hyptrace: %s\n", wrong);
 	return !wrong;
 }
-
-/* ---- notes ------------------------------------------------------------------------- */
 
 static const char *const flame_words[FLAME_WEIGHTS] = { "samples", "ns", "calls", "function entries" };
 
@@ -232,8 +228,6 @@ static void flame_notes(struct flame_command *c)
 		flame_note(c, "in " FLAME_OTHERS ": %s, for more than %u frames are not kept",
 			   flame_amount(c->w, others, text), FLAME_FRAMES_MAX);
 }
-
-/* ---- output ------------------------------------------------------------------------------- */
 
 static int flame_write_to(struct flame_command *c, const char *path,
 			  int (*write)(struct flame_command *c, int fd))
@@ -402,8 +396,6 @@ static int flame_write(struct flame_command *c)
 		ret = outputs[i].path ? flame_write_to(c, outputs[i].path, outputs[i].write) : 0;
 	return !ret && text ? flame_write_to(c, c->output ?: "-", flame_write_text) : ret;
 }
-
-/* ---- reading ------------------------------------------------------------------------------- */
 
 /* Each file that is no guest's begins a recording. */
 static int flame_check_sides(const struct flame_command *c, const struct inputs *in)

@@ -21,8 +21,6 @@ struct latency_opts {
 	struct strlist files;
 };
 
-/* ---- command line ------------------------------------------------------------------ */
-
 #define LATENCY(field) .off = offsetof(struct latency_opts, field)
 
 static const struct opt latency_options[] = {
@@ -74,8 +72,6 @@ static int latency_check_event(const char *option, const char *text, struct even
 
 	return ret == -EINVAL ? latency_wrong(option, why) : ret;
 }
-
-/* ---- what is asked for ---------------------------------------------------------------- */
 
 static int latency_plan_key(struct latency_question *o)
 {
@@ -185,8 +181,6 @@ void latency_question_release(struct latency_question *o)
 	}
 }
 
-/* ---- what is missing ---------------------------------------------------------------------- */
-
 /* Whether the files' KVM is x86's, and the event one that only arm64's has. */
 static bool latency_other_arch(const struct inputs *in, const char *event)
 {
@@ -203,8 +197,6 @@ static bool latency_other_arch(const struct inputs *in, const char *event)
 		arm |= !strncmp(event, arm64[i], strlen(arm64[i]));
 	return x86 && arm;
 }
-
-/* ---- the answer --------------------------------------------------------------------------------- */
 
 bool latency_answer_missing(const struct latency_answer *l, const struct log *log)
 {

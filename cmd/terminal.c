@@ -12,8 +12,6 @@
 #include "base/array.h"
 #include "base/escape.h"
 
-/* ---- the pager ------------------------------------------------------------------------- */
-
 #define NOT_RUN 126 /* what a shell exits with that cannot run a command, or more */
 
 static pid_t pager;
@@ -91,8 +89,6 @@ static int pager_end(void)
 		;
 	return WIFEXITED(status) && WEXITSTATUS(status) >= NOT_RUN ? -ENOEXEC : 1;
 }
-
-/* ---- the streams ----------------------------------------------------------------------- */
 
 #define OUTPUT_BUFFER (256u << 10)
 

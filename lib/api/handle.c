@@ -178,8 +178,6 @@ unsigned int hyptrace_version(void)
 	return HYPTRACE_VERSION_NUMBER;
 }
 
-/* ---- size-tagged structs ------------------------------------------------------------- */
-
 static size_t tagged_size(const void *theirs)
 {
 	size_t size;
@@ -214,8 +212,6 @@ int tagged_write(void *theirs, const void *ours, size_t size)
 	       (their_size < size ? their_size : size) - sizeof(size_t));
 	return 0;
 }
-
-/* ---- open and close ------------------------------------------------------------------ */
 
 void handle_log_to(void *log, enum hyptrace_log_level level, const char *message)
 {
@@ -283,8 +279,6 @@ void hyptrace_close(struct hyptrace *h)
 	buf_release(&h->ready);
 	free(h);
 }
-
-/* ---- events -------------------------------------------------------------------------- */
 
 /* A loss at a CPU's end has no event that could match. */
 static bool handle_wants(const struct hyptrace *h, const struct timeline_record *r)
@@ -395,8 +389,6 @@ int hyptrace_next_span(struct hyptrace *h, struct hyptrace_span *span)
 	return ret == 1 ? tagged_write(span, &out, sizeof(out)) ?: 1 : ret;
 }
 
-/* ---- fields -------------------------------------------------------------------------- */
-
 static int fill_field(const struct hyptrace *h, const struct tep_format_field *f,
 		      struct hyptrace_field *field)
 {
@@ -457,8 +449,6 @@ const char *hyptrace_text(struct hyptrace *h)
 	print_fields(h->print, &r, &h->ready, 0, &h->text);
 	return buf_str(&h->text);
 }
-
-/* ---- for our own commands ------------------------------------------------------------- */
 
 struct inputs *handle_inputs(struct hyptrace *h)
 {

@@ -14,8 +14,6 @@
 #define WORD_MIN  8 /* a column of words is not cut shorter */
 #define CELL_MAX  ESCAPE_LINE
 
-/* ---- cells ----------------------------------------------------------------------------- */
-
 const char *duration_text(uint64_t ns, char out[16])
 {
 	static const char *const units[] = { "us", "ms", "s" };
@@ -88,8 +86,6 @@ static const char *cell_text(const struct answer_column *col, const struct answe
 	}
 	return out;
 }
-
-/* ---- text ---------------------------------------------------------------------------------- */
 
 /* Width on a terminal, approximated by the count of code points. */
 static size_t text_width(const char *s)
@@ -181,8 +177,6 @@ static void text_flush(struct answer *a)
 	a->rows.len = 0;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
-
 static void json_cells(struct answer *a, const struct answer_column *columns, size_t n,
 		       const struct answer_cell *cells);
 
@@ -236,8 +230,6 @@ static void json_cells(struct answer *a, const struct answer_column *columns, si
 	a->json.compact = false;
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
-
 static void csv_word(struct buf *out, const char *s)
 {
 	bool quoted = s[strcspn(s, "\",\r\n")];
@@ -290,8 +282,6 @@ static void csv_row(struct answer *a, const struct answer_cell *cells)
 	}
 	buf_addstr(a->out, "\n");
 }
-
-/* ---- all forms --------------------------------------------------------------------------------- */
 
 void answer_begin(struct answer *a, enum answer_form form, struct buf *out)
 {

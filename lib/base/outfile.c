@@ -33,8 +33,6 @@ static void outfile_release(struct outfile *o)
 	o->name = o->part = NULL;
 }
 
-/* ---- where it is ------------------------------------------------------------------- */
-
 /* Takes the path apart into o->dir and o->name. */
 static int outfile_split(struct outfile *o, const char *path)
 {
@@ -146,8 +144,6 @@ static int outfile_find(struct outfile *o, bool stream, struct stat *st)
 	return 0;
 }
 
-/* ---- the part ------------------------------------------------------------------------ */
-
 static int part_name(struct outfile *o)
 {
 	struct stat st;
@@ -187,8 +183,6 @@ static bool outfile_is_own(const struct outfile *o)
 	return !fstatat(o->dir, o->part, &part, AT_SYMLINK_NOFOLLOW) && !fstat(o->fd, &own) &&
 	       same_file(&part, &own);
 }
-
-/* ---- a file from begin to end ----------------------------------------------------------- */
 
 int outfile_open(struct outfile *o, const char *path, bool stream, const struct log *log)
 {
@@ -257,8 +251,6 @@ int outfile_close(struct outfile *o, int ret)
 	outfile_release(o);
 	return ret;
 }
-
-/* ---- directories ------------------------------------------------------------------------- */
 
 static int outdir_empty(int fd, unsigned int deep);
 

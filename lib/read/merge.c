@@ -55,8 +55,6 @@ struct merge {
 	bool tell_pauses;
 };
 
-/* ---- one CPU -------------------------------------------------------------------- */
-
 /* Adds to the loss before a record; with an unknown number in it the sum is unknown. */
 static void stream_add_missed(struct stream *s, int64_t n)
 {
@@ -247,8 +245,6 @@ static void stream_record(const struct stream *s, struct merge_record *rec)
 				      .missed = s->pause ? 0 : s->missed };
 }
 
-/* ---- the heap --------------------------------------------------------------------- */
-
 static bool stream_before(const struct stream *a, const struct stream *b)
 {
 	return a->ts != b->ts ? a->ts < b->ts : a->order < b->order;
@@ -302,8 +298,6 @@ int merge_ahead(const struct merge *m, size_t input, size_t buffer, struct merge
 		stream_record(first, rec);
 	return !!first;
 }
-
-/* ---- runs -------------------------------------------------------------------------- */
 
 static int run_begin(struct merge_run *run)
 {
@@ -460,8 +454,6 @@ uint64_t merge_damaged(const struct merge *m)
 {
 	return m->damaged;
 }
-
-/* ---- opening ------------------------------------------------------------------------ */
 
 static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t index)
 {

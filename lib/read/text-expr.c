@@ -6,8 +6,6 @@
 #include "text-priv.h"
 #include "base/array.h"
 
-/* ---- making ------------------------------------------------------------------------ */
-
 static const struct text_expr *text_expr_const(struct text_build *b, uint64_t value)
 {
 	struct text_expr *e = text_alloc(b, sizeof(*e));
@@ -268,8 +266,6 @@ uint64_t text_expr_most(const struct text_expr *e)
 		return UINT64_MAX;
 	}
 }
-
-/* ---- running ------------------------------------------------------------------------ */
 
 uint64_t text_load_end(const struct text_record *r, size_t at, size_t n)
 {

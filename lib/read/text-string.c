@@ -6,8 +6,6 @@
 #include "text-priv.h"
 #include "base/array.h"
 
-/* ---- making ------------------------------------------------------------------------ */
-
 /* Value of a flag or a symbol, as libtraceevent parses it. */
 static int64_t text_name_value(const char *s)
 {
@@ -181,8 +179,6 @@ const struct text_string *text_string(struct text_build *b, struct tep_print_arg
 		text_string_fill(b, s, arg);
 	return b->ret ? NULL : s;
 }
-
-/* ---- running ------------------------------------------------------------------------ */
 
 void text_put_hex(struct buf *out, uint64_t v, int width)
 {

@@ -137,8 +137,6 @@ static double curve_sag(const struct curve *c, uint64_t from, uint64_t to)
 #define ROUNDING 3	     /* ns: two clocks' whole ns, and ours */
 #define KNOTS_NS 40000000000 /* further apart stock's interpolation overflows */
 
-/* ---- CNTVOFF ------------------------------------------------------------------------- */
-
 /* Whether a CNTVOFF in [low, high] agrees with the guest's answer. */
 static bool ping_fits(const struct counter_ping *p, uint64_t low, uint64_t high)
 {
@@ -322,8 +320,6 @@ int counter_method_pings(struct counter_method *j, const struct counter_log *gue
 	return 0;
 }
 
-/* ---- points -------------------------------------------------------------------------------- */
-
 /* Points want room between them: for one just before an epoch's start too. */
 static void add_offset_point(struct counter_method *j, uint64_t at)
 {
@@ -463,8 +459,6 @@ int counter_method_points(struct counter_method *j, enum sync_class class)
 	j->out->class = class;
 	return 0;
 }
-
-/* ---- both methods ------------------------------------------------------------------------------ */
 
 int counter_method_begin(struct counter_method *j, const struct counter_log *host,
 			 const struct counter_log *guest, const char **why)

@@ -243,8 +243,6 @@ static void fit_see_all(struct fit *f)
 #define ROOM_BEND    0.5   /* part of the corridor, on each side of its middle, to find bends ... */
 #define ROOM_LAST    0.125 /* ... and for the result */
 
-/* ---- slices of a segment --------------------------------------------------------------- */
-
 static void add_node(struct fit *f, const struct slice *s)
 {
 	f->v[f->n++].s = *s;
@@ -283,8 +281,6 @@ static int fit_init(struct fit *f, struct problem *p, const struct segment *segm
 	return 0;
 }
 
-/* ---- the corridor ---------------------------------------------------------------------- */
-
 /* Narrows a node by what its neighbour allows. */
 static void narrow_node(struct fit *f, struct node *a, const struct node *b)
 {
@@ -298,8 +294,6 @@ static void narrow_node(struct fit *f, struct node *a, const struct node *b)
 	a->low = low > a->low ? low : a->low;
 	a->high = high < a->high ? high : a->high;
 }
-
-/* ---- the line ------------------------------------------------------------------------------ */
 
 /* From point `a` as far as one line goes. Returns the next point. */
 static size_t stab_one(struct fit *f, size_t a, double room)
@@ -392,8 +386,6 @@ static bool any_valid(const struct fit *f)
 	return false;
 }
 
-/* ---- doubt --------------------------------------------------------------------------- */
-
 static int compare_doubles(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
@@ -456,8 +448,6 @@ static int mark_doubtful(struct fit *f)
 	}
 	return 0;
 }
-
-/* ---- the result ----------------------------------------------------------------------- */
 
 /* Half width of the truth about the line, anywhere between the points a and b; *unsure: there is doubt. */
 static double link_bound(const struct fit *f, size_t a, size_t b, bool *unsure)

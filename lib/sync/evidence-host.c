@@ -153,8 +153,6 @@ static int blind_pair(struct blind *b, struct sync_windows *w)
 #define TEXT_STEP  1000 /* ns: the resolution of the hypervisor's text */
 #define STRAY_PART 100	/* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
 
-/* ---- the events that matter --------------------------------------------------------- */
-
 /* Place of a field; size 0: there is none, or it does not fit 8 bytes. */
 struct event_place {
 	unsigned int offset, size;
@@ -237,8 +235,6 @@ static int find_host_event(const struct dat_text *text, struct host_event *all)
 	event_format_release(&f);
 	return 0;
 }
-
-/* ---- the host ---------------------------------------------------------------------------- */
 
 struct gap {
 	uint64_t a, b;
@@ -457,8 +453,6 @@ static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
 	h->lost += p->n_gaps - p->n_paused;
 	return 0;
 }
-
-/* ---- hyp against host ------------------------------------------------------------------- */
 
 static int compare_windows(const void *a, const void *b)
 {

@@ -217,8 +217,6 @@ out:
 #define AROUND	      2	       /* slices on each side that show how well a track fits there */
 #define ROOM	      1000     /* ns on each side of an offset that is looked at again */
 
-/* ---- finding where to begin -------------------------------------------------------------- */
-
 struct hit {
 	int64_t low, high; /* at slice k */
 	struct track track;
@@ -387,8 +385,6 @@ static int search_once(struct search *s, bool mapped)
 	p->part = (double)best->outside / (double)best->events;
 	return 1;
 }
-
-/* ---- segments --------------------------------------------------------------------------------- */
 
 /* From slice k: with the map that there is, and where that does badly without it. As search_once. */
 static int search_place(struct search *s, const struct segments *all, size_t k)

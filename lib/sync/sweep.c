@@ -42,8 +42,6 @@ static int sweeper_grow(struct sweeper *w)
 	return 0;
 }
 
-/* ---- sorting ----------------------------------------------------------------------- */
-
 static void sort_few(uint32_t *v, size_t n)
 {
 	for (size_t gap = n / 2; gap; gap /= 2)
@@ -82,8 +80,6 @@ static void sort_u32(uint32_t *v, uint32_t *tmp, size_t n, uint32_t max)
 	if (from != v)
 		memcpy(v, from, n * sizeof(*v));
 }
-
-/* ---- ranges -------------------------------------------------------------------------- */
 
 static bool time_before(const void *entry, const void *key)
 {
@@ -199,8 +195,6 @@ static int sweep_cpu(const struct scope *o, const struct sync_cpu *c, const stru
 	}
 	return 0;
 }
-
-/* ---- the profile ------------------------------------------------------------------------ */
 
 /* The hull of where at least `need` are inside. */
 static void sweep_hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t *low, uint32_t *high)

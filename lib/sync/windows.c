@@ -7,8 +7,6 @@
 #include "sync/solver.h"
 #include "base/array.h"
 
-/* ---- entries and exits to windows ------------------------------------------------ */
-
 int sync_windows_add(struct sync_windows *w, const struct sync_window *one)
 {
 	return array_push(&w->v, &w->n, one, sizeof(*one));
@@ -58,8 +56,6 @@ int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, ui
 	}
 	return 0;
 }
-
-/* ---- windows to spans -------------------------------------------------------------- */
 
 /* Sorts when need be, and joins what touches. */
 static size_t join_spans(struct span *v, size_t n)
@@ -215,8 +211,6 @@ void windows_release(struct problem *p)
 	p->threads = NULL;
 	p->n_threads = 0;
 }
-
-/* ---- looking up ------------------------------------------------------------------------ */
 
 static bool ends_before(const void *entry, const void *key)
 {

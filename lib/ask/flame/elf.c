@@ -51,8 +51,6 @@ bool flame_elf_is(const struct flame_elf *e, const struct flame_elf_key *key)
 }
 
 #ifdef HYPTRACE_DW
-/* ---- the file ------------------------------------------------------------------------------ */
-
 /*
  * From debuginfod: a descriptor, -1: not found. As libdw does, its library is loaded when it is wanted:
  * linked, it would bring HTTP and TLS into each command.
@@ -110,8 +108,6 @@ static void flame_elf_seek(struct flame_elf *e)
 	if (!e->module)
 		close(fd);
 }
-
-/* ---- functions ----------------------------------------------------------------------------- */
 
 static const char *flame_elf_function(struct flame_elf *e, uint64_t offset)
 {

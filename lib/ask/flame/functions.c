@@ -16,8 +16,6 @@
 /* No function is so long: what lies further behind the last that is known is not in it. */
 #define REACH (1u << 20)
 
-/* ---- lines ------------------------------------------------------------------------------- */
-
 static bool symbol_blank(uint8_t ch)
 {
 	return ch == ' ' || ch == '\t';
@@ -55,8 +53,6 @@ static bool symbol_hex(struct cursor *c, uint64_t *out)
 	}
 	return len > 0 && len <= 16;
 }
-
-/* ---- functions --------------------------------------------------------------------------- */
 
 /* Of one address, the first in the file. */
 static int symbol_cmp(const void *a, const void *b)
@@ -98,8 +94,6 @@ void flame_symbol_text(const struct flame_symbols *s, size_t symbol, struct buf 
 	buf_addstr(out, " ");
 	buf_add(out, module, (size_t)(f->name + f->module - module));
 }
-
-/* ---- processes ----------------------------------------------------------------------------- */
 
 /* "PID LINES COMMAND", then lines "START END PATH", numbers are hexadecimal */
 static int maps_add(struct flame_symbols *s, const struct dat_text *text)
@@ -164,8 +158,6 @@ void flame_address_text(const struct flame_symbols *s, int64_t pid, uint64_t add
 		buf_printf(out, "0x%" PRIx64, addr);
 	}
 }
-
-/* ---- both ------------------------------------------------------------------------------------ */
 
 int flame_symbols_read(struct flame_symbols *s, const struct reader_info *info)
 {

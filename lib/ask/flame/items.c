@@ -17,8 +17,6 @@
 /* No address: newer kernels put the length before a synthetic event's stack. */
 #define LENGTH_MAX 4096
 
-/* ---- events and their fields -------------------------------------------------------------- */
-
 /* NULL system: the hypervisor's. */
 static const struct flame_row {
 	const char *system, *name;
@@ -49,8 +47,6 @@ static bool flame_field_fits(const struct field_load *l, enum flame_kind kind)
 		return l->kind == FIELD_LOC;
 	return kind <= FLAME_USER_STACK ? l->kind == FIELD_BYTES : l->kind == FIELD_NUMBER && l->size == 8;
 }
-
-/* ---- stacks in fields of events ----------------------------------------------------------- */
 
 /*
  * The field of `__get_stacktrace(stack)` in a print format: so kernels print a synthetic event's stack
@@ -121,8 +117,6 @@ int flame_events_open(struct flame_input *in)
 	return 0;
 }
 
-/* ---- room -------------------------------------------------------------------------------- */
-
 static int items_room(struct flame_items *own, size_t addresses)
 {
 	size_t more = own->n_addresses + addresses;
@@ -158,8 +152,6 @@ void flame_items_free(void *own)
 	free(o);
 }
 
-/* ---- addresses --------------------------------------------------------------------------- */
-
 static void items_address(struct flame_items *own, const struct flame_symbols *symbols, uint64_t addr)
 {
 	size_t symbol = symbols ? flame_symbols_find(symbols, addr) : 0;
@@ -186,8 +178,6 @@ static void items_stack(const struct flame_input *in, struct flame_items *own, c
 		items_address(own, item->kind == FLAME_USER_STACK ? NULL : &in->symbols, addr);
 	}
 }
-
-/* ---- records ------------------------------------------------------------------------------ */
 
 static uint64_t item_number(const struct field_load *l, const struct merge_record *m, uint64_t none)
 {
@@ -264,8 +254,6 @@ static int item_fill(const struct flame_input *in, const struct flame_event *e, 
 	}
 	return 0;
 }
-
-/* ---- with the record before ---------------------------------------------------------------------- */
 
 static bool item_is_stack(const struct flame *f, const struct merge_record *m)
 {
@@ -346,8 +334,6 @@ static int64_t flame_task_key(int32_t pid, uint32_t cpu)
 	return pid > 0 ? pid : pid ? KEY_NONE : KEY_IDLE(cpu);
 }
 
-/* ---- wanted tasks ------------------------------------------------------------------- */
-
 bool flame_listed(const struct strlist *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -383,8 +369,6 @@ static int flame_task_frame(struct flame *f, struct flame_task *t, int32_t pid)
 	return buf_str(&f->text) ? flame_tree_named(f->tree, in->frame, buf_str(&f->text), &t->frame)
 				 : -ENOMEM;
 }
-
-/* ---- the table --------------------------------------------------------------------------- */
 
 static bool flame_task_same(const void *tasks, size_t i, const void *wanted)
 {
@@ -465,8 +449,6 @@ void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, en
 	else
 		flame_tree_add(f->tree, frame, f->v[t->input].side, w, n);
 }
-
-/* ---- frames ------------------------------------------------------------------------------ */
 
 int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct flame_address *a, uint32_t *out)
 {

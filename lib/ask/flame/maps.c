@@ -20,8 +20,6 @@ struct flame_maps_reader {
 	struct flame_map_event *events; /* by input */
 };
 
-/* ---- records ---------------------------------------------------------------------------- */
-
 static void flame_map_event_open(struct flame_map_event *to, const struct input *in)
 {
 	const struct {
@@ -74,8 +72,6 @@ static int flame_map_take(struct flame_maps *m, const struct flame_map_event *e,
 	}
 	return array_push(&m->v, &m->n, &to, sizeof(to));
 }
-
-/* ---- files -------------------------------------------------------------------------------- */
 
 static bool flame_maps_want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
@@ -140,8 +136,6 @@ void flame_maps_release(struct flame_maps *m)
 	free(m->v);
 	*m = (struct flame_maps){ 0 };
 }
-
-/* ---- addresses ------------------------------------------------------------------------------ */
 
 static bool flame_mapped_before(const void *entry, const void *pid)
 {

@@ -48,8 +48,6 @@ struct drawing {
 	bool has_host, has_hyp;
 };
 
-/* ---- colours ------------------------------------------------------------------------------ */
-
 static uint32_t flame_svg_hash(const char *s)
 {
 	uint32_t h = 2166136261u;
@@ -93,8 +91,6 @@ static uint32_t flame_svg_diff_colour(double before, double after)
 		return 0xe8e8e8;
 	return flame_svg_hsl(change > 0 ? 8 : 215, 0.85, 0.92 - 0.34 * strength);
 }
-
-/* ---- frames ------------------------------------------------------------------------ */
 
 static double flame_svg_share(const struct drawing *s, const uint64_t *n)
 {
@@ -147,8 +143,6 @@ static int flame_svg_visit(void *ctx, const struct flame_frame *f, const uint64_
 	return array_push(&s->v, &s->n, &to, sizeof(to));
 }
 
-/* ---- text ------------------------------------------------------------------------------------ */
-
 static void flame_svg_weight(const struct drawing *s, uint64_t n, struct buf *out)
 {
 	static const char *const words[FLAME_WEIGHTS] = { "samples", "", "calls", "entries" };
@@ -164,8 +158,6 @@ static double flame_svg_percent(uint64_t n, uint64_t all)
 {
 	return all ? 100 * (double)n / (double)all : 0;
 }
-
-/* ---- drawing --------------------------------------------------------------------------------- */
 
 static void flame_svg_draw(const struct drawing *s, const struct drawn_frame *f, struct buf *out)
 {

@@ -29,8 +29,6 @@ int profile_flush(struct buf *out, int fd, size_t least)
 	return ret;
 }
 
-/* ---- speedscope ---------------------------------------------------------------------------- */
-
 /* A weight, or a stack: places of names in the array of frames. */
 static int speedscope_value(void *ctx, const struct flame_frame *f, const uint64_t *begin)
 {
@@ -110,8 +108,6 @@ int profile_speedscope(const struct flame_profile *p, int fd)
 	buf_release(&o.out);
 	return ret;
 }
-
-/* ---- pprof --------------------------------------------------------------------------------- */
 
 /* Fields of a Profile, and of the messages in it. */
 enum { PPROF_SAMPLE_TYPE = 1, PPROF_SAMPLE = 2, PPROF_LOCATION = 4, PPROF_FUNCTION = 5, PPROF_STRING = 6 };

@@ -29,8 +29,6 @@ struct flame_tree {
 	uint32_t others;
 };
 
-/* ---- names ------------------------------------------------------------------------------- */
-
 static const char *tree_clean(const char *name, size_t n, char to[NAME_MAX_LEN + 1])
 {
 	const uint8_t *p = (const uint8_t *)name, *end = p + strnlen(name, n);
@@ -85,8 +83,6 @@ int flame_tree_name(struct flame_tree *t, const char *name, size_t n, uint32_t *
 	return array_push(&t->names, &t->n_names, &text, sizeof(text))
 		       ?: map_insert(&t->by_name, map_hash(hash), *out);
 }
-
-/* ---- frames ------------------------------------------------------------------------------ */
 
 static bool tree_frame_same(const void *frames, size_t i, const void *wanted)
 {
@@ -158,8 +154,6 @@ uint64_t flame_tree_others(const struct flame_tree *t, size_t side, enum flame_w
 	return t->frames[t->others].self[side][w];
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
-
 void flame_tree_free(struct flame_tree *t)
 {
 	if (!t)
@@ -196,8 +190,6 @@ fail:
 	flame_tree_free(t);
 	return ret;
 }
-
-/* ---- in the order of names ---------------------------------------------------------------- */
 
 static int tree_order_cmp(const void *a, const void *b, void *ctx)
 {
@@ -274,8 +266,6 @@ int flame_tree_walk(const struct flame_tree *t, enum flame_weight w, flame_visit
 	free(stack);
 	return ret;
 }
-
-/* ---- as lines ------------------------------------------------------------------------------ */
 
 struct fold {
 	const struct flame_tree *tree;

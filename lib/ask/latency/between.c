@@ -23,8 +23,6 @@ struct between_job {
 	struct buf ready, text;
 };
 
-/* ---- lines ------------------------------------------------------------------------------- */
-
 static void between_line_release(struct between_line *l)
 {
 	free(l->task);
@@ -61,8 +59,6 @@ static struct between_line *between_line(struct between *b)
 	}
 	return &b->v[b->n++];
 }
-
-/* ---- reading -------------------------------------------------------------------------------- */
 
 static bool between_on(const struct latency_worst *w, size_t n_points, size_t input, unsigned int cpu)
 {

@@ -13,8 +13,6 @@
 
 #define EVENT_NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-/* ---- words ------------------------------------------------------------------------------ */
-
 static int event_wrong(char *why, size_t size, const char *what)
 {
 	snprintf(why, size, "%s: it is [SYSTEM:]EVENT[@MACHINE][/FILTER]", what);
@@ -94,8 +92,6 @@ bool event_words_machine(const struct event_words *e, const struct input *in)
 		return in->guest;
 	return in->guest && !strcmp(e->machine, in->machine);
 }
-
-/* ---- of a file ---------------------------------------------------------------------------- */
 
 int event_match_open(struct event_match *m, const struct event_words *e, const struct input *in, char *why,
 		     size_t size)

@@ -37,8 +37,6 @@ struct vcpu_map {
 	size_t n;
 };
 
-/* ---- guests ----------------------------------------------------------------------------- */
-
 static int vcpu_map_add(struct vcpu_map *w, const char *name, uint64_t trace_id, uint32_t *number)
 {
 	struct vcpu_map_guest g = { name ? name : "", trace_id };
@@ -51,8 +49,6 @@ static int vcpu_map_add(struct vcpu_map *w, const char *name, uint64_t trace_id,
 	*number = (uint32_t)w->n;
 	return array_push(&w->guests, &w->n, &g, sizeof(g));
 }
-
-/* ---- vhost ---------------------------------------------------------------------------------- */
 
 static bool vcpu_map_below_tid(const void *entry, const void *tid)
 {
@@ -133,8 +129,6 @@ static int64_t vcpu_map_works_for(const struct vcpu_map *w, size_t input, int64_
 	return i < v->n_vhosts && v->vhosts[i].tid == tid ? v->vhosts[i].owner : tid;
 }
 
-/* ---- open and close ------------------------------------------------------------------------------ */
-
 int vcpu_map_open(struct vcpu_map **out, const struct inputs *in)
 {
 	struct vcpu_map *w = calloc(1, sizeof(*w));
@@ -178,8 +172,6 @@ void vcpu_map_close(struct vcpu_map *w)
 	free(w);
 }
 
-/* ---- once for each event -------------------------------------------------------------------- */
-
 static int latency_taker_field(struct field_load *load, const struct tep_event *event, const char *field,
 			       char *why, size_t size)
 {
@@ -211,8 +203,6 @@ int latency_taker_init(struct latency_taker *t, const struct latency_key_of *how
 		ret = latency_taker_field(&t->second, event, how->second, why, size);
 	return ret;
 }
-
-/* ---- of a record ------------------------------------------------------------------------------ */
 
 /* The thread that a record is about. */
 static int64_t latency_tid(const struct latency_taker *t, const struct merge_record *m)
@@ -325,8 +315,6 @@ bool latency_take(const struct latency_taker *t, const struct vcpu_map *w, const
 	}
 	return false;
 }
-
-/* ---- as text ------------------------------------------------------------------------------------ */
 
 void latency_key_text(const struct latency_key *key, enum latency_by by, const struct vcpu_map *w,
 		      const struct inputs *in, bool named, struct buf *out)

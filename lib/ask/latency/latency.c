@@ -101,8 +101,6 @@ static int queues_after(void *ctx, struct pass_run *run)
 
 #define WHY_MAX 1200
 
-/* ---- a term in a file ------------------------------------------------------------------------ */
-
 static int latency_add_term(struct latency *l, size_t input, size_t term, const struct log *log)
 {
 	const struct input *in = &l->in->v[input];
@@ -136,8 +134,6 @@ static int latency_add_term(struct latency *l, size_t input, size_t term, const 
 	return ret;
 }
 
-/* ---- a file ------------------------------------------------------------------------------------- */
-
 /* By event; of one event ends before begins: a record may be both. */
 static int latency_compare(const void *a, const void *b)
 {
@@ -147,8 +143,6 @@ static int latency_compare(const void *a, const void *b)
 		return x->id < y->id ? -1 : 1;
 	return x->term > y->term ? -1 : x->term < y->term;
 }
-
-/* ---- all of them -------------------------------------------------------------------------------------- */
 
 static int latency_terms_open(struct latency *l, const struct log *log)
 {
@@ -207,8 +201,6 @@ static int latency_terms_open(struct latency *l, const struct log *log)
 	return ret;
 }
 
-/* ---- results of chains, key by key ------------------------------------------------------------ */
-
 uint64_t latency_bound(const struct chain_event *a, const struct chain_event *b)
 {
 	if (a->input == b->input)
@@ -266,8 +258,6 @@ uint64_t latency_begun(const struct latency_row *r, size_t n_points)
 		n += r->stopped[i] + r->unrecorded[i];
 	return n;
 }
-
-/* ---- results ------------------------------------------------------------------------------------- */
 
 static int latency_row_done(struct latency *l, uint32_t row, const struct chain_event *v, size_t n)
 {
@@ -372,8 +362,6 @@ static int latency_row_add(void *ctx, enum chain_fate fate, uint32_t row, const 
 	return 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
-
 static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
 	const struct latency *l = ctx;
@@ -429,8 +417,6 @@ int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
 	return ret;
 }
 
-/* ---- answers ---------------------------------------------------------------------- */
-
 struct latency_result latency_result(const struct latency *l)
 {
 	return (struct latency_result){ .rows = l->rows.v,
@@ -446,8 +432,6 @@ struct latency_result latency_result(const struct latency *l)
 							       : "tracing was off",
 					.vcpus = l->vcpus };
 }
-
-/* ---- open and close ---------------------------------------------------------------------- */
 
 int latency_open(struct latency **out, const struct inputs *in, const struct latency_plan *plan,
 		 const struct log *log)

@@ -10,8 +10,6 @@
 
 #define PATH_CAUSES 50
 
-/* ---- the end of a chain ---------------------------------------------------------------------- */
-
 const char *path_machine(const struct path_search *s, uint16_t input)
 {
 	return s->in->v[input].machine;
@@ -63,8 +61,6 @@ void path_stop_begin(struct path_search *s, const char *wanted)
 			      : "before the recording's begin");
 }
 
-/* ---- causes --------------------------------------------------------------------------------- */
-
 static uint64_t path_bound_of(const struct path_row *a, const struct path_row *b)
 {
 	uint32_t bound = a->bound > b->bound ? a->bound : b->bound;
@@ -114,8 +110,6 @@ void path_span_add(struct path_search *s, struct path_span *sp, const struct pat
 	}
 	path_cause_add(s, sp, from, bound);
 }
-
-/* ---- the actor -------------------------------------------------------------------------------- */
 
 void path_follow(struct path_search *s, const struct path_row *row)
 {

@@ -2,8 +2,6 @@
 /* A guest's causes by its vCPUs' threads on the host, and the other way round. */
 #include "ask/path/path-priv.h"
 
-/* ---- threads of vCPUs ---------------------------------------------------------------------------------- */
-
 bool path_thread_of(const struct path_search *s, uint16_t guest, uint32_t cpu, struct path_thread *t)
 {
 	uint64_t id = s->in->v[guest].trace_id;
@@ -21,8 +19,6 @@ bool path_thread_of(const struct path_search *s, uint16_t guest, uint32_t cpu, s
 	}
 	return false;
 }
-
-/* ---- a guest's time --------------------------------------------------------------------------- */
 
 /* The thread under a guest's span. */
 struct path_under {
@@ -186,8 +182,6 @@ bool path_vcpu_span(struct path_search *s, struct path_span *sp, const struct pa
 		path_stop_lost(s, u.lost);
 	return s->path->end == PATH_OPEN;
 }
-
-/* ---- a host's thread ---------------------------------------------------------------------------- */
 
 /* The exit that ends what began with the entry; NULL: the rows do not say. */
 static const struct path_row *path_exit_after(const struct path_search *s, const struct path_row *entry)

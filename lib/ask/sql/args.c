@@ -8,8 +8,6 @@
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
 
-/* ---- sets ---------------------------------------------------------------------------------------- */
-
 static struct sql_arg *sql_arg_of(struct sql_args *a, const char *key)
 {
 	struct sql_arg *v = a->v;
@@ -133,8 +131,6 @@ int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
 	return ret < 0 ? ret : buf_status(&a->texts);
 }
 
-/* ---- EXTRACT_ARG ----------------------------------------------------------------------------------- */
-
 static struct sql_cell sql_arg_cell(const struct sql_args *a, const struct sql_arg *v)
 {
 	return v->number ? sql_number(v->value)
@@ -173,8 +169,6 @@ int sql_functions_add(struct sql *s)
 	return sqlite3_create_function_v2(s->db, "extract_arg", 2, SQLITE_UTF8 | SQLITE_INNOCUOUS, s,
 					  sql_extract_arg, NULL, NULL, NULL);
 }
-
-/* ---- the table --------------------------------------------------------------------------------------- */
 
 enum { ARG_SET, ARG_KEY, ARG_INT, ARG_STRING, ARG_VALUE_TYPE, ARG_DISPLAY };
 

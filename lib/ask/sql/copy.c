@@ -77,8 +77,6 @@ void sql_copies_release(struct sql *s)
 	}
 }
 
-/* ---- filling ----------------------------------------------------------------------------------- */
-
 static int sql_copy_fill(struct sql *s, struct sql_copy *copy)
 {
 	unsigned long long used = 0;
@@ -140,8 +138,6 @@ static int sql_copy_fill(struct sql *s, struct sql_copy *copy)
 	buf_release(&insert);
 	return ret;
 }
-
-/* ---- asking ------------------------------------------------------------------------------------- */
 
 int sql_copy_filter(struct sql_cursor *c, int order, const char *plan, int n, sqlite3_value **v)
 {

@@ -49,8 +49,6 @@ struct sql_exit_cursor {
 	size_t last; /* at the end: of those that are left */
 };
 
-/* ---- rows ------------------------------------------------------------------------------------------ */
-
 static void sql_exit_close(struct sql_cursor *cursor)
 {
 	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
@@ -103,8 +101,6 @@ static int sql_exit_next(struct sql_cursor *cursor)
 			return 1;
 	return ret;
 }
-
-/* ---- columns --------------------------------------------------------------------------------------- */
 
 static int64_t sql_exit_number(const struct sql_cursor *c)
 {

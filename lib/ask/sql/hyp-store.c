@@ -42,8 +42,6 @@ void sql_store_close(struct sql *s)
 		sql_store_free(s->hyp->store, s->n_streams);
 }
 
-/* ---- into memory ------------------------------------------------------------------------------- */
-
 struct sql_load {
 	struct sql *sql;
 	struct sql_scan scan;
@@ -127,8 +125,6 @@ int sql_hyp_load(struct sql *s)
 	s->hyp->too_many = ret == -ENOBUFS;
 	return ret == -ENOBUFS ? 0 : ret;
 }
-
-/* ---- a piece at a time ---------------------------------------------------------------------------- */
 
 void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream)
 {

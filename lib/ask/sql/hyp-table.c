@@ -33,8 +33,6 @@ struct sql_span_cursor {
 	size_t stream;
 };
 
-/* ---- reasons ------------------------------------------------------------------------------------ */
-
 /* A reason of hyp_enter's own is found by the name of Perfetto's event for it, too. */
 static void sql_span_wanted(struct sql_span_cursor *c)
 {
@@ -60,8 +58,6 @@ static uint8_t sql_span_word(const struct sql_span *v)
 {
 	return v->event ?: v->reason;
 }
-
-/* ---- feeds and passes ------------------------------------------------------------------------------ */
 
 static int sql_span_by_cpu(const void *a, const void *b, void *sql)
 {
@@ -114,8 +110,6 @@ static int sql_span_passes(struct sql_span_cursor *c)
 	}
 	return ret;
 }
-
-/* ---- rows ------------------------------------------------------------------------------------------ */
 
 static void sql_span_close(struct sql_cursor *cursor)
 {
@@ -299,8 +293,6 @@ static int sql_span_next(struct sql_cursor *cursor)
 	return order == ORDER_ANY || order == ORDER_TS ? sql_span_next_by_time(c) : sql_span_next_by_pass(c);
 }
 
-/* ---- columns ------------------------------------------------------------------------------------- */
-
 enum sql_span_what {
 	SPAN_ID,
 	SPAN_CPU,
@@ -377,8 +369,6 @@ static struct sql_cell sql_span_column(struct sql_cursor *cursor, int i)
 	}
 	return SQL_NOTHING;
 }
-
-/* ---- the tables ------------------------------------------------------------------------------------- */
 
 static const struct sql_column sql_slice_columns[] = {
 	{ "id", "INTEGER", KEY_ID, SPAN_ID },

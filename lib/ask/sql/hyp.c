@@ -7,8 +7,6 @@
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
 
-/* ---- words --------------------------------------------------------------------------------------- */
-
 uint8_t sql_hyp_word(const struct sql_hyp *h, const char *word)
 {
 	for (size_t i = 1; i <= h->n_words; i++)
@@ -75,8 +73,6 @@ void sql_hyp_close(struct sql *s)
 	free(h);
 	s->hyp = NULL;
 }
-
-/* ---- spans ---------------------------------------------------------------------------------------- */
 
 static void sql_span_of(const struct sql *s, const struct span *v, struct sql_span *out)
 {

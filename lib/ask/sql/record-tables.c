@@ -66,8 +66,6 @@ struct sql_event_cursor {
 	struct buf bytes;
 };
 
-/* ---- rows --------------------------------------------------------------------------------------- */
-
 static void sql_event_close(struct sql_cursor *c)
 {
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
@@ -164,8 +162,6 @@ static int sql_event_next(struct sql_cursor *c)
 	}
 	return ret;
 }
-
-/* ---- columns ------------------------------------------------------------------------------------- */
 
 static struct sql_cell sql_event_text(struct sql_event_cursor *e)
 {

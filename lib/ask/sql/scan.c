@@ -8,8 +8,6 @@
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
 
-/* ---- streams -------------------------------------------------------------------------------- */
-
 const char *sql_buffer_name(const struct sql *s, size_t stream)
 {
 	return reader_info(sql_input(s, stream)->reader)->buffers[s->streams[stream].buffer].name;
@@ -64,9 +62,6 @@ int sql_streams_find(struct sql *s)
 	return ret < 0 ? ret : 0;
 }
 
-/* ---- wanted streams
- * ---------------------------------------------------------------------------------------- */
-
 struct sql_scan_want {
 	const struct sql *sql;
 	const struct sql_want *want;
@@ -92,8 +87,6 @@ static bool sql_scan_wants(void *ctx, size_t input, size_t buffer, unsigned int 
 	       (!w->want->by_machine ||
 		(w->want->machine && !strcmp(w->want->machine, w->sql->in->v[input].machine)));
 }
-
-/* ---- reading -------------------------------------------------------------------------------------- */
 
 static int sql_scan_begin(struct sql_scan *c, struct sql *s, struct sql_scan_want *w)
 {

@@ -76,8 +76,6 @@ struct sql_state_cursor {
 	bool ended;
 };
 
-/* ---- rows ------------------------------------------------------------------------------------------ */
-
 static int sql_state_span(void *cursor, const struct state_span *span)
 {
 	struct sql_state_cursor *c = cursor;
@@ -152,8 +150,6 @@ static int sql_state_next(struct sql_cursor *cursor)
 	return 1;
 }
 
-/* ---- columns --------------------------------------------------------------------------------------- */
-
 static struct sql_cell sql_state_comm(const struct sql *s, size_t input, int32_t pid)
 {
 	return pid != STATE_NO_TASK && input != STATE_NO_INPUT ? sql_text(sql_comm(s, input, pid))
@@ -216,8 +212,6 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 	}
 	return SQL_NOTHING;
 }
-
-/* ---- the tables ------------------------------------------------------------------------------------- */
 
 #define STATE_TABLE(of)                                                                                      \
 	.name = #of "_states", .columns = sql_##of##_state_columns,                                          \

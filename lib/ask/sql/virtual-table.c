@@ -177,8 +177,6 @@ static const sqlite3_module sql_table_module = {
 	.xRowid = sql_table_rowid,
 };
 
-/* ---- all tables ------------------------------------------------------------------------------------- */
-
 const struct sql_table *const sql_tables[] = {
 	&sql_events_table,	  &sql_args_table,    &sql_slices_table,   &sql_pkvm_table,
 	&sql_calls_table,	  &sql_exits_table,   &sql_lost_table,	   &sql_vcpu_states_table,

@@ -21,8 +21,6 @@ struct counts {
 	struct counts_worker *workers;
 };
 
-/* ---- opening ------------------------------------------------------------------------------- */
-
 size_t counts_lay_out(const struct inputs *in, const struct timeline *t, size_t more, size_t *at)
 {
 	const struct merge_stream *before = NULL;
@@ -93,8 +91,6 @@ void counts_close(struct counts *c)
 	free(c);
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
-
 static int counts_work(void *ctx, struct pass_run *run)
 {
 	const struct counts *c = ctx;
@@ -122,8 +118,6 @@ struct pass_part counts_part(struct counts *c)
 {
 	return (struct pass_part){ .ctx = c, .work = counts_work };
 }
-
-/* ---- the whole ------------------------------------------------------------------------------- */
 
 void counts_add_cpu(struct counts_cpu *to, const struct counts_cpu *from)
 {

@@ -104,8 +104,6 @@ void histogram_release(struct histogram *h)
 	*h = (struct histogram){ 0 };
 }
 
-/* ---- columns ----------------------------------------------------------------------------------- */
-
 const struct answer_column duration_columns[DURATIONS] = {
 	[DURATION_COUNT] = { "count", "count", ANSWER_COUNT },
 	[DURATION_TOTAL] = { "total_ns", "total", ANSWER_DURATION },

@@ -10,8 +10,6 @@ static const struct state_view unknown_view = { .cpu = STATE_NO_CPU,
 						.other = STATE_NO_TASK,
 						.other_input = STATE_NO_INPUT };
 
-/* ---- spans ---------------------------------------------------------------------------------- */
-
 /*
  * Spans of a guest's task are held until the next one: an event of the guest soon after a border, whose time
  * the host knows exactly, may have come before it.
@@ -124,8 +122,6 @@ int state_track_begin(struct states *st, struct state_track *t, enum state_kind 
 				   .from = st->from };
 	return array_push(&st->tracks, &st->n_tracks, &t, sizeof(struct state_track *));
 }
-
-/* ---- tables ------------------------------------------------------------------------------------ */
 
 static void *table_new(struct states *st, size_t size)
 {
@@ -252,8 +248,6 @@ struct state_cpu *state_cpu_new(struct states *st, struct state_input *in, uint6
 	return in->cpus[number] = c;
 }
 
-/* ---- vCPUs ------------------------------------------------------------------------------ */
-
 static void view_why(struct state_view *view, uint8_t why, uint64_t reason, uint64_t class)
 {
 	view->why = why;
@@ -366,8 +360,6 @@ struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
 	return c->pid == STATE_NO_TASK && c->loaded && c->loaded->cpu == c ? c->loaded : NULL;
 }
 
-/* ---- tasks ------------------------------------------------------------------------------ */
-
 static void derive_task(const struct states *st, const struct state_task *t, struct state_view *view)
 {
 	const struct state_input *in = &st->in[t->input];
@@ -405,8 +397,6 @@ static void derive_task(const struct states *st, const struct state_task *t, str
 		return;
 	}
 }
-
-/* ---- settling ------------------------------------------------------------------------------ */
 
 void state_vcpu_settle(struct states *st, struct state_vcpu *v)
 {
@@ -451,8 +441,6 @@ void state_task_doubt(struct states *st, struct state_task *t)
 	if (t->vcpu)
 		state_vcpu_doubt(st, t->vcpu);
 }
-
-/* ---- the end ------------------------------------------------------------------------------- */
 
 /* A recorded kind is complete up to the last step of its buffer. */
 static uint64_t family_proven(const struct state_input *in, uint64_t kinds)

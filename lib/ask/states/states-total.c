@@ -28,8 +28,6 @@ const char *state_name(enum state state)
 	return (unsigned int)state < STATES ? names[state] : "lost";
 }
 
-/* ---- sums ------------------------------------------------------------------------------------- */
-
 static void sum_add(struct state_sum *to, const struct state_span *s)
 {
 	uint64_t ns = s->to - s->from, undecided = s->from_bound;

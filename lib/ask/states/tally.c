@@ -39,8 +39,6 @@ void tally_begin(struct tally *s, uint64_t ts)
 	s->begun = true;
 }
 
-/* ---- the longest ------------------------------------------------------------------------------------ */
-
 static bool span_shorter(const struct span *a, const struct span *b)
 {
 	uint64_t x = a->to - a->from, y = b->to - b->from;
@@ -61,8 +59,6 @@ static void tally_longest(struct tally *s, const struct span *span)
 	memmove(&v[i + 1], &v[i], (*n - 1 - i) * sizeof(*v));
 	v[i] = *span;
 }
-
-/* ---- by slices of time ---------------------------------------------------------------------------- */
 
 /* NULL: there are too many. */
 static int tally_row(struct tally *s, const struct span *span, struct tally_row **row)

@@ -12,8 +12,6 @@
 #include "base/decode/id-table.h"
 #include "base/strings.h"
 
-/* ---- lines ----------------------------------------------------------------------------- */
-
 #define BLANKS " \t\n\v\f\r"
 
 /* "TID@SEC.USEC:" in front of the name, where the name starts. */
@@ -81,8 +79,6 @@ bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event
 	free(copy);
 	return ok;
 }
-
-/* ---- descriptions ---------------------------------------------------------------------- */
 
 #define EVENTS_MAX 65536
 

@@ -25,8 +25,6 @@ static const char *ctf_name(const char *name, char room[NAME_ROOM])
 	return room;
 }
 
-/* ---- fields ------------------------------------------------------------------------------- */
-
 static bt_field_class *ctf_integer(bt_trace_class *t, size_t size, bool is_signed)
 {
 	bt_field_class *f = is_signed ? bt_field_class_integer_signed_create(t)
@@ -92,8 +90,6 @@ static int ctf_field_open(bt_trace_class *t, bt_field_class *to, const struct te
 		return 0; /* such as a struct, of unknown content */
 	}
 }
-
-/* ---- events ---------------------------------------------------------------------------------- */
 
 /* Takes the payload over. */
 static int ctf_event_class(struct ctf_event *e, bt_stream_class *stream, const char *name,
@@ -161,8 +157,6 @@ const struct ctf_event *ctf_event_raw(struct ctf *c, const struct merge_stream *
 	return b->raw;
 }
 
-/* ---- streams ------------------------------------------------------------------------------- */
-
 static int ctf_context(bt_trace_class *t, const char *name, bool is_signed, bt_field_class **out)
 {
 	*out = bt_field_class_structure_create(t);
@@ -201,8 +195,6 @@ int ctf_stream_open(struct ctf_stream *s)
 	snprintf(name, sizeof(name), "%s-%u", ctf_name(*buffer ? buffer : "top", room), s->at->cpu);
 	return s->stream && !bt_stream_set_name(s->stream, name) ? 0 : -ENOMEM;
 }
-
-/* ---- traces ----------------------------------------------------------------------------------- */
 
 static int ctf_input_open(struct ctf *c, bt_self_component *self, size_t i)
 {
@@ -271,8 +263,6 @@ void ctf_classes_release(struct ctf *c)
 	bt_clock_class_put_ref(c->clock);
 	free(c->v);
 }
-
-/* ---- a record as an event -------------------------------------------------------------------- */
 
 bool ctf_event_fits(const struct ctf_event *e, const struct merge_record *m)
 {

@@ -9,8 +9,6 @@
 
 #define PACKET_EVENTS 4096
 
-/* ---- messages ---------------------------------------------------------------------------- */
-
 static int ctf_push(struct ctf_stream *s, const bt_message *m)
 {
 	if (!m)
@@ -87,8 +85,6 @@ static int ctf_event_message(struct ctf_stream *s, bt_self_message_iterator *sel
 	return raw ? ctf_event_fill_raw(m, event) : ctf_event_fill(e, m, timeline_pid(&k->pid, m), event);
 }
 
-/* ---- records ------------------------------------------------------------------------------- */
-
 /* Puts a loss before a record: no packet is open then. */
 static int ctf_gap(struct ctf_stream *s, bt_self_message_iterator *self, const struct merge_record *m,
 		   uint64_t ts)
@@ -148,8 +144,6 @@ static int ctf_more(struct ctf_stream *s, bt_self_message_iterator *self)
 		       ?: ctf_push(s, bt_message_stream_end_create(self, s->stream));
 }
 
-/* ---- the iterator ------------------------------------------------------------------------------ */
-
 /* What a message iterator gives. */
 static bt_message_iterator_class_next_method_status ctf_stream_next(bt_self_message_iterator *self,
 								    bt_message_array_const messages,
@@ -175,8 +169,6 @@ static bt_message_iterator_class_next_method_status ctf_stream_next(bt_self_mess
 	return *count ? BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_OK
 		      : BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_END;
 }
-
-/* ---- the source --------------------------------------------------------------------------- */
 
 static int ctf_ports_open(struct ctf *c, bt_self_component_source *self)
 {
@@ -231,8 +223,6 @@ static bt_component_class_source *ctf_source_class(void)
 	bt_message_iterator_class_put_ref(iterator);
 	return source;
 }
-
-/* ---- babeltrace2's own ---------------------------------------------------------------------- */
 
 /* Not from directories of a user's or of the environment's: code is loaded. */
 static const bt_plugin *ctf_plugin(const char *name, const struct log *log)
@@ -309,8 +299,6 @@ static int ctf_graph_run(struct ctf *c, const struct ctf_graph *g)
 		return 0;
 	return c->ret ? c->ret : status == BT_GRAPH_RUN_ONCE_STATUS_MEMORY_ERROR ? -ENOMEM : -EIO;
 }
-
-/* ---- all of it ------------------------------------------------------------------------------- */
 
 int export_ctf(struct export_job *job, const char *dir, const struct log *log)
 {

@@ -12,8 +12,6 @@
 #include "base/decode/perfetto-events.h"
 #include "convert/export/perfetto-priv.h"
 
-/* ---- Perfetto's message -------------------------------------------------------------- */
-
 /* Whether a field of the message can hold the event's. */
 static bool member_fits(struct pf_field *f, const struct perfetto_field *to)
 {
@@ -51,8 +49,6 @@ static void find_message(struct pf_event *e)
 	if (m && (e->n_known || !*m->fields) && fits)
 		e->number = m->number;
 }
-
-/* ---- its fields ---------------------------------------------------------------------- */
 
 static bool is_one_of(const char *name, const char *const *names)
 {
@@ -92,8 +88,6 @@ static struct field_load find_load(const struct pf_event *e, const char *name)
 {
 	return field_load(tep_find_field(e->event, name));
 }
-
-/* ---- events -------------------------------------------------------------------------- */
 
 static enum pf_role event_role(const struct known_event *k)
 {

@@ -26,8 +26,6 @@ struct exit_detail {
 	bool has_pc, has_fault;
 };
 
-/* ---- tracks ----------------------------------------------------------------------------- */
-
 static uint64_t vcpu_track(struct perfetto *pf, const struct state_owner *o)
 {
 	const struct input *in = &pf->job->in->v[o->input];
@@ -66,8 +64,6 @@ static uint64_t state_track(struct perfetto *pf, const struct state_span *s)
 					   arena_printf(&pf->arena, "CPU %u", s->cpu), (int)s->cpu);
 	return t ? t->track : 0;
 }
-
-/* ---- exits ------------------------------------------------------------------------------------ */
 
 void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
 {
@@ -109,8 +105,6 @@ static void exit_args(struct perfetto *pf, struct pf_args *args, const struct st
 	esr_text(d->esr, text, sizeof(text));
 	pf_arg_text(args, "syndrome", text, strlen(text));
 }
-
-/* ---- slices ------------------------------------------------------------------------------------- */
 
 static const struct pf_args *state_args(struct perfetto *pf, const struct state_span *s, const char *reason)
 {

@@ -98,8 +98,6 @@ void pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, 
 	track_event(pf, input, track, ts, INSTANT, category, name, args);
 }
 
-/* ---- args ------------------------------------------------------------------------- */
-
 static void arg_number(struct pf_args *a, const char *name, unsigned int type, uint64_t v)
 {
 	struct buf *b = &a->bytes;

@@ -42,8 +42,6 @@ static struct cpu *get_cpu(struct perfetto *pf, size_t input, unsigned int cpu)
 	return c;
 }
 
-/* ---- one time in the hypervisor ----------------------------------------------------- */
-
 /* A visit is over, or has no end: how long that took is unknown. */
 static void put_slice(struct perfetto *pf, struct cpu *c, const struct span *v, const char *left)
 {
@@ -124,8 +122,6 @@ static void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 		put_slice(pf, c, &done, NULL);
 }
 
-/* ---- all of it ------------------------------------------------------------------------ */
-
 static void keep_enter(void *perfetto, void *cpu)
 {
 	struct perfetto *pf = perfetto;
@@ -179,8 +175,6 @@ enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP =
 enum { SYNC_CLOCKS = 1, SYNCED_CLIENT = 2, SYNCED_HOST = 3 };
 /* Of BuiltinClock. */
 enum { CLOCK_ID_BOOTTIME = 6 };
-
-/* ---- the begin of a trace -------------------------------------------------------------- */
 
 static void put_uts(struct buf *b, unsigned int field, const char *text)
 {
@@ -339,8 +333,6 @@ static void put_tasks(struct perfetto *p, size_t i, uint64_t ts)
 	}
 }
 
-/* ---- records, in order ---------------------------------------------------------------- */
-
 static void chunk_record(struct perfetto *p, const struct merge_record *m, struct pf_record *r)
 {
 	const struct merge_stream *s = merge_stream(p->job->timeline->merge, m);
@@ -435,8 +427,6 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 	return ret ?: export_tell(p->job) ?: chunk_status(p);
 }
 
-/* ---- packets, side by side ------------------------------------------------------------- */
-
 static int perfetto_work(void *ctx, struct pipeline_run *run)
 {
 	struct pf_chunk *c = run->own;
@@ -473,8 +463,6 @@ static int perfetto_finish(struct perfetto *p)
 	buf_release(&run.out);
 	return ret;
 }
-
-/* ---- all of it ------------------------------------------------------------------------ */
 
 static int check_cpus(const struct inputs *in, const struct log *log)
 {

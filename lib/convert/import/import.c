@@ -207,8 +207,6 @@ struct job {
 	unsigned int n_cpus;	   /* of the hypervisor's buffer */
 };
 
-/* ---- the host's file ------------------------------------------------------------------ */
-
 /* Options that the writer, or dat_from_spool() by the session's keys, makes itself. */
 static bool is_own(uint16_t id)
 {
@@ -335,8 +333,6 @@ static int take_no_host(struct job *j)
 	}
 	return ret;
 }
-
-/* ---- the hypervisor's ------------------------------------------------------------------------ */
 
 /* Calls line for each line that may be of a trace, with its newline. */
 static int each_text_line(const struct job *j, int (*line)(void *ctx, const char *text, size_t len),
@@ -498,8 +494,6 @@ static int take_hyp(struct job *j, struct remote_fed *out)
 	remote_free(remote);
 	return ret;
 }
-
-/* ---- both -------------------------------------------------------------------------------------- */
 
 static int import_open(struct job *j)
 {

@@ -19,8 +19,6 @@
 #define FORMAT_MAX  (1u << 20)
 #define COLUMNS_MAX 2048 /* bytes of a record but for its texts, which get the rest of a page */
 
-/* ---- columns --------------------------------------------------------------------------- */
-
 static int column_add(struct pft_kind *k, const struct pft_column *c)
 {
 	return k->n < PFT_VALUES ? array_push(&k->v, &k->n, c, sizeof(*c)) : -E2BIG;
@@ -92,8 +90,6 @@ static bool columns_fit(const struct pft_kind *k, const struct pft_value *v, siz
 			return false;
 	return true;
 }
-
-/* ---- a copy of the kernel's events ----------------------------------------------------------- */
 
 /* -EINVAL: no value of Perfetto's can fill it. */
 static int file_column(struct pft_column *c, const struct event_field *f)
@@ -182,8 +178,6 @@ static int format_copied(struct pft *p, struct pft_kind *k, const struct perfett
 	return 0;
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
-
 static int format_known(struct pft_kind *k, const struct perfetto_event *row, const struct pft_value *v,
 			size_t n)
 {
@@ -204,8 +198,6 @@ static int format_known(struct pft_kind *k, const struct perfetto_event *row, co
 	k->print_fmt = strdup(print_fmt);
 	return k->print_fmt ? 1 : -ENOMEM;
 }
-
-/* ---- the values that came ----- */
 
 /* A kernel's name of an event or a field: nothing else can stand in a format. */
 static bool is_name(const char *name, size_t len)
@@ -259,8 +251,6 @@ static int format_plain(struct pft_kind *k, const struct perfetto_event *row, co
 	buf_release(&print);
 	return ret ?: k->print_fmt ? 1 : -ENOMEM;
 }
-
-/* ---- all of it ---------------------------------------------------------------------------------- */
 
 static int pft_format(struct pft *p, struct pft_kind *k, const struct perfetto_event *row,
 		      const struct pft_value *v, size_t n)

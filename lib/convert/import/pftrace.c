@@ -26,8 +26,6 @@ struct packet {
 	bool cleared, dropped;
 };
 
-/* ---- parts of a packet other than events ------------------------------------------------------------ */
-
 /* A number and the first text of a message, by their fields. */
 static int take_pair(struct cursor c, unsigned int number, uint64_t *v, unsigned int name,
 		     struct wire_field *text)
@@ -144,8 +142,6 @@ static int take_system(struct pft_machine *m, struct cursor c)
 	return ret;
 }
 
-/* ---- packets --------------------------------------------------------------------------------------- */
-
 static int packet_parse(struct packet *k, struct cursor c)
 {
 	const struct {
@@ -250,8 +246,6 @@ static int packet_or_bad(struct pft *p, struct cursor c, bool outer)
 	return ret == -EBADMSG ? 0 : ret;
 }
 
-/* ---- packets that hold others ------------------------------------------------------------------------- */
-
 static int unzip_packets(const struct wire_field *f, struct buf *out)
 {
 	z_stream z = { .next_in = (uint8_t *)(uintptr_t)f->data, .avail_in = (unsigned int)f->len };
@@ -302,8 +296,6 @@ static int packets_unpack(struct pft *p, const struct packet *k)
 	buf_release(&trace);
 	return ret;
 }
-
-/* ---- the trace ----- */
 
 /* 1: a number; 0: the end; -EBADMSG. */
 static int read_varint(FILE *in, uint64_t *v)
@@ -387,8 +379,6 @@ static int read_input(struct pft *p)
 		fclose(in);
 	return ret;
 }
-
-/* ---- its files ----- */
 
 static int write_machine(struct pft *p, struct pft_machine *m)
 {

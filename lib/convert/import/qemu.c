@@ -44,8 +44,6 @@ struct qemu {
 	char *guest;
 };
 
-/* ---- lines ---------------------------------------------------------------------------------- */
-
 /* So many digits, from least to most of them. */
 static bool line_digits(struct cursor *c, size_t least, size_t most, uint64_t *v)
 {
@@ -144,8 +142,6 @@ static int log_read(struct qemu *q)
 	return 0;
 }
 
-/* ---- the simple back end ------------------------------------------------------------------------ */
-
 /* -EBADMSG: nothing can come behind it. */
 static int simple_event(struct qemu *q, struct cursor *c)
 {
@@ -211,8 +207,6 @@ static int simple_read(struct qemu *q)
 	return ret == -EBADMSG ? 0 : ret;
 }
 
-/* ---- marks ---------------------------------------------------------------------------------------- */
-
 /*
  * Numbers doorbells from the last one back: each is within 32,768 of the one of its client that comes after
  * it, of whose number it has 16 bits. -ENOMEM.
@@ -262,8 +256,6 @@ static int qemu_open_marks(struct qemu *q)
 		log_warn(q->o->log, "the memory of %s, '%s': %s", q->guest, path + 1, ring_why(q->rings));
 	return ret;
 }
-
-/* ---- the file ------------------------------------------------------------------------------------- */
 
 static int event_order(const void *a, const void *b)
 {

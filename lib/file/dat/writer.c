@@ -8,8 +8,6 @@
 #include "file/dat/writer.h"
 #include "base/array.h"
 
-/* ---- version 6 --------------------------------------------------------------------------- */
-
 /* "flyrecord", the table of {offset, size}, the clock; then the pages. */
 static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t n_cpus)
 {
@@ -104,8 +102,6 @@ out:
 	free(at);
 	return ret;
 }
-
-/* ---- version 7 --------------------------------------------------------------------------- */
 
 #define SECTION_COMPRESSED 1
 /* id, flags, string id, size */

@@ -108,8 +108,6 @@ void cntvoff_log_release(struct cntvoff_log *l)
 	*l = (struct cntvoff_log){ 0 };
 }
 
-/* ---- setting the probe up ------------------------------------------------------------------ */
-
 static int take_field(const struct event_format *f, const char *name, size_t size, struct event_field *out)
 {
 	const struct event_field *field = event_format_field(f, name);
@@ -204,8 +202,6 @@ void cntvoff_probe_free(struct cntvoff_probe *p)
 	free(p);
 }
 
-/* ---- reading ---------------------------------------------------------------------------- */
-
 static bool load_field(const struct page_event *e, const struct event_field *f, void *out)
 {
 	if (f->offset + f->size > e->len)
@@ -268,8 +264,6 @@ int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
 	}
 	return ret;
 }
-
-/* ---- x86 --------------------------------------------------------------------------------- */
 
 static int read_tsc_number(const char *vcpu, const char *name, int64_t *out)
 {

@@ -14,8 +14,6 @@
 #include "file/dat/page.h"
 #include "base/array.h"
 
-/* ---- a moment by a trace clock ------------------------------------------------------------- */
-
 #define PATH_LEN 96 /* of a file of the instance, which has a pid in its name */
 #define MARK_TAG 0x63797368u
 #define CPUS_MAX 1024
@@ -162,8 +160,6 @@ int64_t clock_marker_get(const struct clock_marker *c, size_t i)
 {
 	return c->ts[i];
 }
-
-/* ---- the counter --------------------------------------------------------------------------- */
 
 #if defined(__aarch64__)
 

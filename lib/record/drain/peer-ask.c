@@ -16,16 +16,12 @@
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
 
-/* ---- the metadata, as a spool keeps it ----------------------------------------------------- */
-
 /* Those that we write ourselves would be there twice. */
 static bool is_ours(uint16_t id)
 {
 	return id == DAT_TIME_SHIFT || id == DAT_GUEST || id == DAT_CPUCOUNT || id == DAT_CPUSTAT ||
 	       id == DAT_TRACEID || id == DAT_VERSION;
 }
-
-/* ---- the conversation ---------------------------------------------------------------------- */
 
 #define METADATA_MAX (256u << 20)
 

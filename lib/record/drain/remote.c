@@ -430,8 +430,6 @@ int remote_import(struct remote **out, const char *path, const struct page_layou
 	return remote_from_spool(out, r, 0, spool);
 }
 
-/* ---- setting up -------------------------------------------------------------- */
-
 static bool wanted(const struct remote *r, const struct buffer_plan *b, const char *event)
 {
 	bool full = !b->tracer;
@@ -572,8 +570,6 @@ static int remote_stop(struct source *s)
 		keep_bound(r, "hyp_to", boot_ns());
 	return ret;
 }
-
-/* ---- what the spool keeps ------------------------------------------------------ */
 
 int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
 {

@@ -119,8 +119,6 @@ void remote_format(const struct hypevents *e, size_t i, struct buf *out)
 	}
 }
 
-/* ---- event formats --------------------------------------------------------------------- */
-
 #define SAID_MAX 8 /* messages about one spool's formats */
 
 static int formats_add_text(struct spool_formats *f, const char *data, size_t len)
@@ -267,8 +265,6 @@ struct dat_job {
 	struct dat_options options;
 };
 
-/* ---- texts and formats ------------------------------------------------------------------------- */
-
 static int load_text(struct dat_job *j, const char *name, struct buf *out, bool needed)
 {
 	int ret = spool_get_text(j->spool, name, out);
@@ -317,8 +313,6 @@ static int job_add_texts(struct dat_job *j)
 	return 0;
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------ */
-
 static int job_add_buffers(struct dat_job *j)
 {
 	size_t n = spool_n_buffers(j->spool);
@@ -362,8 +356,6 @@ static int job_add_buffers(struct dat_job *j)
 	}
 	return 0;
 }
-
-/* ---- options ------------------------------------------------------------------------------------ */
 
 /* The text "options": those of a guest's agent, GUEST and TIME_SHIFT. */
 static int add_kept_options(struct dat_job *j)
@@ -450,8 +442,6 @@ static int job_add_options(struct dat_job *j)
 	j->file.n_options = o->n;
 	return ret;
 }
-
-/* ---- the file ----------------------------------------------------------------------------------- */
 
 int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log)
 {

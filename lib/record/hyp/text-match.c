@@ -11,8 +11,6 @@ struct rest {
 	const char *p, *end;
 };
 
-/* ---- text into fields -------------------------------------------------------------- */
-
 /*
  * Value that the kernel prints for a field with the bits of v: C promotes types shorter than int,
  * then the conversion looks at 32 or 64 bits.
@@ -175,8 +173,6 @@ bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_f
 	}
 }
 
-/* ---- the print format for the file ---------------------------------------------------- */
-
 /* libtraceevent sign-extends by the conversion's length, not by the field's. */
 static const char *length_of(const struct pattern_item *it, const struct event_field *f)
 {
@@ -247,8 +243,6 @@ static void hyptext_pattern_print(const struct hyptext_pattern *p, const struct 
 		}
 	}
 }
-
-/* ---- the formats as the file has them ---------------------------------------------------- */
 
 void hypevents_format_head(const char *name, unsigned int id, struct buf *out)
 {

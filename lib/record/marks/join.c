@@ -17,8 +17,6 @@
 #include "record/hyp/hypevents.h"
 #include "record/marks/rings.h"
 
-/* ---- the mark's format ------------------------------------------------------------------- */
-
 struct mark_record {
 	uint16_t type;
 	uint8_t head[6];
@@ -71,8 +69,6 @@ size_t mark_put(uint8_t *out, unsigned int id, const uint8_t *head, const char *
 	out[sizeof(r) + len] = 0;
 	return sizeof(r) + len + 1;
 }
-
-/* ---- the guests' events ------------------------------------------------------------------------ */
 
 /*
  * Matches a doorbell with its event in a ring. The doorbell has the client and the lower 16 bits of
@@ -300,8 +296,6 @@ struct joiner {
 	int out;
 };
 
-/* ---- the format ------------------------------------------------------------------------------ */
-
 /* -ENOENT: it is another event's. */
 static int mmio_parse(struct mmio_format *m, const struct dat_text *t)
 {
@@ -331,8 +325,6 @@ static int mmio_parse(struct mmio_format *m, const struct dat_text *t)
 	event_format_release(&f);
 	return ret;
 }
-
-/* ---- records -------------------------------------------------------------------------------- */
 
 static uint32_t record_u32(const struct page_event *ev, unsigned int offset)
 {
@@ -414,8 +406,6 @@ static int joiner_emit(void *ctx, const void *page, size_t size)
 
 	return write_all(j->out, page, size);
 }
-
-/* ---- the spool -------------------------------------------------------------------------------- */
 
 static void joiner_tell(const struct joiner *j, size_t guest, const struct log *log)
 {

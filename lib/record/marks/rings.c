@@ -41,8 +41,6 @@ struct rings {
 	char *filter; /* as it was written last */
 };
 
-/* ---- which guests ---------------------------------------------------------------------------- */
-
 static int rings_add(struct rings *r, const char *name, const char *path, struct guest *vm)
 {
 	struct rings_guest g = { .name = strdup(name), .path = strdup(path), .vm = vm };
@@ -171,8 +169,6 @@ void rings_close(struct rings *r)
 	free(r->filter);
 	free(r);
 }
-
-/* ---- the thread ---------------------------------------------------------------------------------- */
 
 /* One write: a kill leaves no half of it but on a full disk. */
 static int rings_take(void *ctx, struct ring_block *b, const struct ring_event *v)

@@ -42,8 +42,6 @@ static int perfetto_wrong(struct perfetto_text *t, const char *why)
 	return opts_error(t->err, "line %u: %s", line, why);
 }
 
-/* ---- what fields mean ------------------------------------------------------------- */
-
 static int perfetto_note(struct perfetto_text *t, const char *what)
 {
 	return strlist_has(&t->plan->notes, what) ? 0 : strlist_add(&t->plan->notes, what);

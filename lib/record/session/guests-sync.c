@@ -10,8 +10,6 @@
 #include "sync/evidence.h"
 #include "base/array.h"
 
-/* ---- a spool as a source ----------------------------------------------------------------- */
-
 /*
  * A recording's pages as a source of evidence (sync/evidence.h): once all is
  * drained, before the files are written.
@@ -86,8 +84,6 @@ out:
 	return ret;
 }
 
-/* ---- options of the files ----------------------------------------------------------------- */
-
 #define VCPUS_MAX   1024
 #define DOUBT_PARTS 100 /* one event of so many outside: the counters contradict the events */
 
@@ -143,8 +139,6 @@ static int note_shift(const struct session_guests *all, const struct session_gue
 			 (unsigned long long)r->events);
 	return ret;
 }
-
-/* ---- the methods ----------------------------------------------------------------------- */
 
 /* Alignment of all guests with one host, whose pages are read once. */
 struct aligning {
@@ -286,8 +280,6 @@ static int by_best(const struct guest_clock *c, struct sync_result *out)
 	return ret;
 }
 
-/* ---- while it is recorded ----------------------------------------------------------------- */
-
 #define SHOTS_NOW 1024 /* newest that count: four minutes of them */
 
 static int copy_newest(struct counter_log *to, struct counter_log *from)
@@ -326,8 +318,6 @@ bool session_guest_clock_now(const struct session_guests *all, const struct sess
 	cntvoff_log_release(&cntvoff);
 	return known;
 }
-
-/* ---- all guests ------------------------------------------------------------------------- */
 
 static void align_guest(void *ctx, size_t i)
 {

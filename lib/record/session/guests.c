@@ -20,8 +20,6 @@
 /* A guest's default events: tasks that run, and their wake-ups. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
 
-/* ---- who and where ---------------------------------------------------------------------- */
-
 /* Before anything is set up: -m, --rotate and --flight punch holes into the files of pages. */
 static int check_punching(const struct spool *spool, const struct log *log)
 {
@@ -111,8 +109,6 @@ int session_guests_prepare(struct session_guests *all, const char *output)
 	}
 	return ret;
 }
-
-/* ---- the end -------------------------------------------------------------------------------------- */
 
 int session_guests_drain(struct session_guests *all, struct recorder *rec, unsigned int timeout_ms)
 {
@@ -205,8 +201,6 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 	}
 }
 
-/* ---- what the agents report in the end ------------------------------------------------------------- */
-
 static struct session_buffer *guest_row(const struct session_guest *g, struct session_summary *sum)
 {
 	for (size_t i = 0; i < sum->n_buffers; i++)
@@ -278,8 +272,6 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 			 (double)(last - first) / 1e6, buf_str(&text));
 	buf_release(&text);
 }
-
-/* ---- writing --------------------------------------------------------------------------------------- */
 
 /*
  * The pages show that events were lost before them, but not always how many; the guest's kernel has counted

@@ -243,8 +243,6 @@ void rotate_free(struct rotate *r)
 	free(r);
 }
 
-/* ---- the files of a part ------------------------------------------------------------------- */
-
 #define SAMPLE_WAIT_NS 50000000
 #define SAMPLE_WAITS   60 /* 3 s in total */
 
@@ -370,8 +368,6 @@ static void rotate_write(void *rotate, size_t job)
 	atomic_store(&r->written, true);
 }
 
-/* ---- when ---------------------------------------------------------------------------------- */
-
 #define FLUSH_MS   5000 /* of a source; a machine at its limit needs more than one */
 #define MARKS	   64	/* in the seconds of --flight */
 #define SHOTS_KEPT 1024 /* of clocks, before what counts: four minutes of them */
@@ -399,8 +395,6 @@ uint64_t rotate_bytes(const struct session *s)
 	rotate_positions(s->rotate, s->rotate->now);
 	return rotate_sum(s->rotate, s->rotate->from, s->rotate->now);
 }
-
-/* ---- throwing away --------------------------------------------------------------------- */
 
 /* The spools' ranges begin at r->from. */
 static int rotate_note(struct rotate *r)
@@ -497,8 +491,6 @@ static int trim_cpus(struct rotate *r)
 	}
 	return more ? rotate_advance(r, r->to) : 0;
 }
-
-/* ---- cutting ------------------------------------------------------------------------------ */
 
 void rotate_cut(struct session *s)
 {

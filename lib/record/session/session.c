@@ -112,8 +112,6 @@ static int session_choose_procs(struct session *s)
 #define FIRST_MAPS_MS	 50 /* a command has its libraries mapped by then */
 #define DRAIN_TIMEOUT_MS 60000
 
-/* ---- summary ---------------------------------------------------------------------------- */
-
 void session_sum(struct session *s)
 {
 	s->summary->n_buffers = s->n_tracks;
@@ -147,8 +145,6 @@ void session_sum(struct session *s)
 	}
 	session_guests_sum(&s->guests, s->recorder, s->summary);
 }
-
-/* ---- arming ------------------------------------------------------------------------------- */
 
 /* A thread that records cannot go on: the main loop ends the recording. */
 static void session_fail(void *ctx, int error)
@@ -245,8 +241,6 @@ static int arm(struct session *s)
 	return ret ?: start_all(s) ?: rotate_started(s);
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
-
 /* A repair writes the hypervisor's pages once more; the spool's reserve is a quarter of this. */
 static uint64_t bytes_to_reserve_for(const struct session *s)
 {
@@ -333,8 +327,6 @@ static int session_run(struct session *s)
 	}
 	return ret;
 }
-
-/* ---- stopping ------------------------------------------------------------------------------------ */
 
 static int stop_track(struct session *s, size_t i)
 {
@@ -480,8 +472,6 @@ void session_release(struct session *s)
 	free(s->tracing_dir);
 	fd_close(&s->fail_fd);
 }
-
-/* ---- the end -------------------------------------------------------------------------------------- */
 
 static void restore_job(void *session, size_t i)
 {

@@ -54,8 +54,6 @@ int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 	return fd;
 }
 
-/* ---- ranges -------------------------------------------------------------------------------- */
-
 /*
  * The file "range": the number (and 8 bytes unused), then a range for each CPU that a buffer may have: a
  * sparse file in which each has its place.
@@ -199,8 +197,6 @@ char *spool_output(const struct spool *s)
 	return spool_numbered(s, head.from);
 }
 
-/* ---- other pages in the place of these ------------------------------------------- */
-
 int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 {
 	return open_pages(s, "pages.new", buffer, cpu, O_CREAT | O_TRUNC);
@@ -229,8 +225,6 @@ void spool_drop_missing_cpus(struct spool *s)
 	}
 }
 
-/* ---- room for the file ------------------------------------------------------------------- */
-
 int spool_reserve(struct spool *s, uint64_t recorded)
 {
 	uint64_t want = (recorded / 4 / RESERVE_STEP + 1) * RESERVE_STEP;
@@ -254,8 +248,6 @@ void spool_free_reserve(struct spool *s)
 	s->reserved = 0;
 	unlinkat(s->dirfd, "reserve", 0);
 }
-
-/* ---- a part ------------------------------------------------------------------------ */
 
 int spool_part(struct spool **out, const struct spool *whole, const struct log *log)
 {
