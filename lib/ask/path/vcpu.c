@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A guest's causes by its vCPUs' threads on the host, and the other way round. */
 #include "ask/path/path-priv.h"
+#include "base/decode/esr.h"
 
 bool path_thread_of(const struct path_search *s, uint16_t guest, uint32_t cpu, struct path_thread *t)
 {
@@ -204,7 +205,7 @@ static bool path_exit_traps(const struct path_row *exit)
 		return reason != 0 && reason != 1 && reason != 7 && reason != 8 && reason != 52;
 	if (isa == 2) /* .../svm.h: INTR, NMI, VINTR */
 		return reason != 0x60 && reason != 0x61 && reason != 0x64;
-	return reason == 2; /* arch/arm64/include/asm/kvm_asm.h, ARM_EXCEPTION_TRAP */
+	return reason == KVM_EXIT_ARM_TRAP;
 }
 
 /* Whether an interrupt or a softirq was at work after the row. */
