@@ -19,7 +19,7 @@ enum {
 };
 
 /* A command, by its row in commands.h. */
-struct command {
+struct command_row {
 	const char *name;
 	int (*run)(int argc, char **argv); /* argv[0] is its name; returns an EXIT_ status */
 	const struct opts_table *options;  /* NULL: not completed */
@@ -32,10 +32,10 @@ struct command {
 	bool (*takes)(int argc, char **argv);
 };
 
-extern const struct command commands[];
+extern const struct command_row commands[];
 extern const size_t commands_n;
 /* NULL: there is none of this name. */
-const struct command *command_find(const char *name);
+const struct command_row *command_find(const char *name);
 
 #define record_table grammar_table /* lib/record/plan: the agent has it, too */
 #define COMMAND(name, ...)                                                                                   \

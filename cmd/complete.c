@@ -284,7 +284,7 @@ int complete_line(int argc, char **argv)
 {
 	static const char *const words[] = { "--help", "--no-pager", "--shim-dir", "--version", "-V", "-h" };
 	struct completion c = { .word = argc ? argv[argc - 1] : "", .tracing = -1 };
-	const struct command *command = argc > 1 ? command_find(argv[0]) : NULL;
+	const struct command_row *command = argc > 1 ? command_find(argv[0]) : NULL;
 	const struct opts_table *t = command ? command->options : NULL;
 
 	if (t)

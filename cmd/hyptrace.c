@@ -91,7 +91,7 @@ static char *hint_numbered(const char *output)
 	return first;
 }
 
-static void hint_of(const struct command *command, int argc, char **argv)
+static void hint_of(const struct command_row *command, int argc, char **argv)
 {
 	struct opts_table table = *command->options;
 	struct hint_line l = { .command = argv[0], .words = command->hint };
@@ -139,7 +139,7 @@ static bool hint_wanted(void)
  */
 static void hint_print(int argc, char **argv)
 {
-	const struct command *command = command_find(argv[0]);
+	const struct command_row *command = command_find(argv[0]);
 
 	if (command && command->options)
 		hint_of(command, argc, argv);
@@ -162,9 +162,9 @@ static void usage(FILE *out)
 }
 
 /* The row of a command; NULL with a message: there is none of this name. */
-static const struct command *command_of(const char *name)
+static const struct command_row *command_of(const char *name)
 {
-	const struct command *row = command_find(name);
+	const struct command_row *row = command_find(name);
 	struct nearest near = { .typed = name, .len = strlen(name) };
 
 	for (size_t i = 0; i < commands_n; i++)
@@ -180,7 +180,7 @@ static const struct command *command_of(const char *name)
 static int command_run(int argc, char **argv, bool pages)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
-	const struct command *row;
+	const struct command_row *row;
 
 	if (!name) {
 		usage(stderr);
@@ -242,7 +242,7 @@ static bool is_agent(const char *word)
 int main(int argc, char **argv)
 {
 	bool shim = argc && shim_called(argv[0]), served = !shim, pages = true;
-	const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+	const struct command_row *command = argc > 1 ? command_find(argv[1]) : NULL;
 	char **words;
 	int ret;
 
