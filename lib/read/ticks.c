@@ -106,7 +106,7 @@ static int by_ratio(const void *a, const void *b)
 	const struct tick_sample *x = a, *y = b;
 	double left = x->ns * y->ticks, right = y->ns * x->ticks;
 
-	return left < right ? -1 : left > right;
+	return ORDER(left, right);
 }
 
 /* The ratio below which that part of all ticks lies. */

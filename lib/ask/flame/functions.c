@@ -59,9 +59,7 @@ static int symbol_cmp(const void *a, const void *b)
 {
 	const struct flame_symbol *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return ORDER(x->addr, y->addr) ?: ORDER(x->name, y->name);
 }
 
 static bool symbol_below(const void *entry, const void *addr)
@@ -133,9 +131,7 @@ static int map_cmp(const void *a, const void *b)
 {
 	const struct flame_map *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
+	return ORDER(x->pid, y->pid) ?: ORDER(x->from, y->from);
 }
 
 static bool map_before(const void *entry, const void *key)

@@ -85,11 +85,7 @@ static int flame_mapped_cmp(const void *a, const void *b)
 {
 	const struct flame_mapped *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->ts < y->ts ? -1 : x->ts > y->ts;
+	return ORDER(x->pid, y->pid) ?: ORDER(x->from, y->from) ?: ORDER(x->ts, y->ts);
 }
 
 int flame_maps_read(struct flame_maps *v, const struct inputs *in)

@@ -196,9 +196,7 @@ static int tree_order_cmp(const void *a, const void *b, void *ctx)
 	const struct flame_tree *t = ctx;
 	const struct tree_frame *x = &t->frames[*(const uint32_t *)a], *y = &t->frames[*(const uint32_t *)b];
 
-	if (x->parent != y->parent)
-		return x->parent < y->parent ? -1 : 1;
-	return strcmp(t->names[x->name], t->names[y->name]);
+	return ORDER(x->parent, y->parent) ?: strcmp(t->names[x->name], t->names[y->name]);
 }
 
 struct tree_level {

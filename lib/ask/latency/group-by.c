@@ -59,7 +59,7 @@ static int vcpu_map_by_tid(const void *a, const void *b)
 {
 	const struct vcpu_map_vhost *x = a, *y = b;
 
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return ORDER(x->tid, y->tid);
 }
 
 /* A line "1793 vhost-1781" of the file's tasks. */

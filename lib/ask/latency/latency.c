@@ -139,9 +139,7 @@ static int latency_compare(const void *a, const void *b)
 {
 	const struct latency_source *x = a, *y = b;
 
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->term > y->term ? -1 : x->term < y->term;
+	return ORDER(x->id, y->id) ?: ORDER(y->term, x->term);
 }
 
 static int latency_terms_open(struct latency *l, const struct log *log)
@@ -238,9 +236,7 @@ static int latency_longer(const void *a, const void *b)
 {
 	const struct latency_worst *x = a, *y = b;
 
-	if (x->took != y->took)
-		return x->took > y->took ? -1 : 1;
-	return x->v[0].ts < y->v[0].ts ? -1 : x->v[0].ts > y->v[0].ts;
+	return ORDER(y->took, x->took) ?: ORDER(x->v[0].ts, y->v[0].ts);
 }
 
 /* The worst first. */

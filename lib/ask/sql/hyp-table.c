@@ -64,9 +64,7 @@ static int sql_span_by_cpu(const void *a, const void *b, void *sql)
 	const struct sql *s = sql;
 	size_t x = ((const struct sql_feed *)a)->stream, y = ((const struct sql_feed *)b)->stream;
 
-	if (s->streams[x].cpu != s->streams[y].cpu)
-		return s->streams[x].cpu < s->streams[y].cpu ? -1 : 1;
-	return x < y ? -1 : x > y;
+	return ORDER(s->streams[x].cpu, s->streams[y].cpu) ?: ORDER(x, y);
 }
 
 /* One for each reason, over those feeds. */

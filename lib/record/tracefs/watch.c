@@ -144,7 +144,7 @@ static int watch_earlier(const void *a, const void *b)
 {
 	const struct watch_moment *x = a, *y = b;
 
-	return x->ts != y->ts ? (x->ts < y->ts ? -1 : 1) : (int)x->on - (int)y->on;
+	return ORDER(x->ts, y->ts) ?: ORDER(x->on, y->on);
 }
 
 int watch_read(const struct watch *w, struct undo *u, struct pauses *out, bool *whole)
