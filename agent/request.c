@@ -9,11 +9,7 @@
 #include "base/files.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fnmatch.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define TEXT_MAX   4000
 #define WORD_MAX   100

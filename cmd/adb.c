@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace adb: the static file runs on an Android phone, and what it recorded is fetched. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,9 +2,6 @@
 #ifndef HYPTRACE_CMD_H
 #define HYPTRACE_CMD_H
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "record/session/session.h"
 #include "base/opts.h"
 #include "read/part.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The commands of hyptrace. */
-#include <string.h>
-
 #include "base/array.h"
 #include "cmd.h"
 

@@ -3,8 +3,6 @@
  * by what the system or the recordings at hand have. */
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"

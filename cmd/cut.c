@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace cut: writes a part of recordings' time, or pieces of one length, as trace.dat files. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "cmd.h"
 #include "api/handle.h"
 #include "base/array.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace flame: the stacks of recordings as folded text, and as a flame graph. */
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "ask/flame/picture.h"

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The program: runs the command that is named, or lists them all; by the name of trace-cmd it serves some
  * lines and passes the others on. */
-#include <errno.h>
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"

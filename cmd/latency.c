@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace latency: how long it takes from one event to the next, over buffers and machines. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"

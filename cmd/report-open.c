@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Opens the files of hyptrace report, with the plugins, flags and filters (-F, -v, --pid, --comm) that its
  * options ask for. */
-#include <errno.h>
 #include <regex.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/escape.h"

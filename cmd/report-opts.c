@@ -3,10 +3,6 @@
 #include "report-priv.h"
 #include "base/array.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define DEFAULT_FILE "trace.dat"
 #define CPU_MAX	     65535
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: where the wall time of vCPUs and of guests' tasks went, and what took it away. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "stat-priv.h"
 #include "base/array.h"
 

@@ -4,9 +4,6 @@
  * by the meaning of numbers in parentheses. In hyptrace's files their formats have the host's common header,
  * in other tools' captures the hypervisor's own one: fields are found by name.
  */
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/decode/esr.h"
 #include "base/decode/id-table.h"
 #include "hyp-reason.h"

@@ -4,9 +4,6 @@
  * arch/arm64/kvm/trace_handle_exit.h, arch/arm64/kvm/vgic/trace.h), followed by the meaning of numbers in
  * parentheses; the function that the guest was in comes last.
  */
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/decode/esr.h"
 #include "plugin.h"
 #include "base/decode/smccc.h"

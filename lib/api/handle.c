@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The reading half of hyptrace.h: a handle on files, their events by time, and the events' fields. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/handle-priv.h"
 #include "api/handle.h"
 #include "ask/states/exit-threads.h"

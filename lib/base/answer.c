@@ -2,10 +2,7 @@
 /* Tables and notes of an answer, as text, JSON or CSV. */
 #include "base/answer.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/escape.h"
 

@@ -2,11 +2,7 @@
 /* Reads command lines by a table of options, and makes the usage text from it. */
 #include "base/opts.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define USAGE_COLUMN 22 /* width of the options in the usage text */
 #define USAGE_WORDS  54 /* ... and of the words after them */

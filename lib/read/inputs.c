@@ -3,11 +3,8 @@
 #include "read/inputs.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/cursor.h"

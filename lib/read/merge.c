@@ -2,10 +2,7 @@
 /* Merges the pages of all CPUs into one order by time: a heap of the CPUs' next records. */
 #include "read/merge.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "file/dat/pauses.h"
 #include "base/array.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The numbers in a print format: libtraceevent's trees made smaller, and what they come to for a record. */
 #include <ctype.h>
-#include <stdlib.h>
 
 #include "text-priv.h"
 #include "base/array.h"

@@ -2,8 +2,6 @@
 #ifndef HYPTRACE_TEXT_PRIV_H
 #define HYPTRACE_TEXT_PRIV_H
 
-#include <string.h>
-
 #include "base/decode/conversion.h"
 #include "base/decode/event-text.h"
 #include "read/text.h"

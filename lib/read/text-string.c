@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints %s: strings, flags and symbols by name, bit masks. */
 #include <ctype.h>
-#include <stdlib.h>
 
 #include "text-priv.h"
 #include "base/array.h"

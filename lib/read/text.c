@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Programs for events' texts: made of print formats and of plugins' rows, kept and given up. */
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "read/tepfile.h"

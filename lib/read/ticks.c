@@ -3,9 +3,7 @@
 #include "read/filetime.h"
 #include "read/inputs.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "file/dat/page.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The counter method: a guest's clock by the machine's counter and its CNTVOFF, or by pings. */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "sync/counter-method-priv.h"

@@ -5,10 +5,7 @@
  * Along that line the rates differ by far less, so the slices are swept again,
  * and the corridor narrows.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "sync/solver.h"

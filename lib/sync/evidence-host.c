@@ -4,11 +4,6 @@
  * each entry or exit; pages pass one at a time. A window is the guest's time between an entry and an exit,
  * the gap between two spans of lib/spans, by raw times of clocks that are not yet aligned.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "file/dat/format.h"
 #include "sync/evidence.h"

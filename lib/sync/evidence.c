@@ -2,10 +2,6 @@
 /* Evidence of offsets: a guest's event times, and files as sources of pages and formats. */
 #include "sync/evidence.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/reader.h"
 #include "base/array.h"
 

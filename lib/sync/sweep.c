@@ -4,10 +4,7 @@
  * b - c] of the offset. The end points, sorted, show how many events are inside
  * at each offset.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "sync/solver.h"
 #include "base/array.h"

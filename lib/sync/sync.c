@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The solver: from a guest's events and its host's windows to offsets with bounds. */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "sync/solver.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A host's entries and exits to windows, and each thread's windows to sorted spans. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sync/solver.h"
 #include "base/array.h"
 

@@ -2,11 +2,6 @@
 /* Reads spans out of the rows that KernelShark has loaded, stream by stream. */
 #include "scan.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <kernelshark/libkshark-tepdata.h>
 #include <trace-cmd.h>
 

@@ -4,10 +4,6 @@
  * own time is the whole less what it called, less what its task slept; one in which events were lost has
  * none.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/flame/flame-priv.h"
 #include "base/array.h"
 

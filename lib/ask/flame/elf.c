@@ -2,9 +2,6 @@
 /* Functions of the files that processes ran, by libdw. */
 #include "ask/flame/elf.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #ifdef HYPTRACE_DW
 #include <dlfcn.h>
 #include <elfutils/libdwelf.h>

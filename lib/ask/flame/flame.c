@@ -2,10 +2,6 @@
 /* The stacks of recordings: items in the order of time become frames of the tree. */
 #include "ask/flame/flame.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/markers.h"
 #include "ask/flame/flame-priv.h"
 #include "base/array.h"

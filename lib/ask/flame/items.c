@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events that hold stacks or calls, and the stacks of a run's records with their
  * functions, by every core; whose they are. */
-#include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/flame/flame-priv.h"
 #include "ask/states/markers.h"

@@ -2,10 +2,7 @@
 /* The maps that a profile has of the processes that it met. */
 #include "ask/flame/maps.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "read/timeline.h"
 #include "base/array.h"

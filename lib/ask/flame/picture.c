@@ -2,11 +2,7 @@
 /* Draws the tree of stacks. */
 #include "ask/flame/picture.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/flame/script.h"
 #include "base/answer.h"

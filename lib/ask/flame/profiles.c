@@ -2,8 +2,6 @@
 /* The tree of stacks as profiles: speedscope's JSON, and pprof's protobuf. */
 #include "ask/flame/profiles.h"
 
-#include <string.h>
-
 #include "base/files.h"
 #include "base/json.h"
 #include "base/protobuf.h"

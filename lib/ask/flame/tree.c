@@ -3,10 +3,6 @@
 #include "base/buf.h"
 #include "ask/flame/tree.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/escape.h"

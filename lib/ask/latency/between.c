@@ -2,11 +2,6 @@
 /* The events during the longest chains, as text. */
 #include "ask/latency/latency.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/pass.h"
 #include "read/print.h"
 #include "base/strings.h"

@@ -2,10 +2,6 @@
 /* Finds pairs and chains of events by key, as far as clocks and losses leave them certain. */
 #include "ask/latency/chain.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 
 #define HELD_MAX (1u << 14)

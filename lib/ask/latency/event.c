@@ -2,11 +2,6 @@
 /* Events as words of a command line, and their ids in a file. */
 #include "ask/latency/event.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/filter.h"
 #include "base/array.h"
 #include "base/strings.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Follows chains through the records: finds points and their keys on every core, joins them in order. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/latency/latency-priv.h"
 #include "base/array.h"
 

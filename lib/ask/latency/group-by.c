@@ -2,12 +2,6 @@
 /* Keys of records by vCPU, task, machine or field; and whose vCPUs the threads of hosts are. */
 #include "ask/latency/group-by.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "base/cursor.h"
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finds the events of the files that are points of chains, reads the files for the chains, and keeps their
  * results. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/latency/latency-priv.h"
 #include "ask/latency/latency.h"
 #include "base/array.h"

@@ -2,11 +2,7 @@
 /* Reads the spool of a running recording: finds the pages that are there, writes some as a trace.dat. */
 #include "ask/live/live.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The causes of a chain, its actor and its end. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "ask/path/path-priv.h"
 #include "base/answer.h"

@@ -2,9 +2,6 @@
 /* Finds the chain of causes; a task's causes: running, waiting, asleep. */
 #include "ask/path/path.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "ask/path/path-priv.h"
 
 #define PATH_LINKS 1000

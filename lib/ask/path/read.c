@@ -2,11 +2,6 @@
 /* Reads files for a chain of causes: the moment in question, the steps before it, events as text. */
 #include "ask/path/path.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/pass.h"
 #include "base/array.h"
 #include "read/print.h"

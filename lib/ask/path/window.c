@@ -2,10 +2,6 @@
 /* The steps before a moment, searched for those of a task or a CPU. */
 #include "ask/path/window.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 
 /* since: from when on all rows are kept if none is left. */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Constraints of a query that let a table leave rows out: times, names, CPUs, ids. SQLite tests each row
  * again. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 
 /* Factors by which rows and work become fewer, about. */

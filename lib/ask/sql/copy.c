@@ -4,9 +4,6 @@
  * each row of another one would be read from the files each time. From some times on, the columns that the
  * statement uses are asked of a copy, in a temporary database of its own, with an index by the conditions.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 
 struct sql_copy {

@@ -5,9 +5,6 @@
  * them.
  */
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"

@@ -3,10 +3,6 @@
  * Source of visits to the hypervisor: memory, which all streams are read into side by side when
  * the first query asks for all, or, where there are more than fit, out of the files each time.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/pipeline.h"
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"

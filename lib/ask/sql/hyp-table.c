@@ -4,10 +4,6 @@
  * has all that is known. Rows come in the order of time, or grouped by CPU and reason, as GROUP BY wants
  * them: then all are looked through for each reason, which is less work than SQLite's sorting.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
 

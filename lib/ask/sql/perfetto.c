@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Perfetto's functions, and names of what Perfetto has and hyptrace has not; its tables are views:
  * perfetto.sql. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
 

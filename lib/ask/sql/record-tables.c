@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tables events (each record, with its text as `hyptrace report` prints it) and lost (gaps before
  * records). */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"

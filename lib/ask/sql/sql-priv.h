@@ -4,7 +4,6 @@
 
 #include <sqlite3.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "ask/states/steps.h"
 #include "ask/sql/sql.h"

@@ -3,11 +3,6 @@
 #include "base/array.h"
 #include "ask/sql/sql.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
 

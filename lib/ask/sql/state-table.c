@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tables vcpu_states and thread_states: where time goes, as lib/ask/states models it, span by span. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "ask/states/states.h"
 #include "base/decode/esr.h"
 #include "ask/sql/sql-priv.h"

@@ -3,10 +3,6 @@
  * Names of tasks. A file's own table of them names the tasks of events and states. The table threads adds
  * the last name that an event of the scheduler gives, an exec's file name included.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
 #include "base/cursor.h"

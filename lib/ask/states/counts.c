@@ -2,9 +2,6 @@
 /* Counts records by buffer and event: each thread has its own numbers, which are added up at the end. */
 #include "ask/states/counts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "read/pipeline.h"
 
 /* A thread's. */

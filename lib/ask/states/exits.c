@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "ask/states/exits.h"
 #include "ask/states/gaps.h"
 #include "base/array.h"

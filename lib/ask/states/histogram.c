@@ -2,10 +2,6 @@
 /* Durations in log-linear buckets, and the columns that answers show them in. */
 #include "ask/states/histogram.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 
 #define LINEAR 128u /* values below have a bucket each */

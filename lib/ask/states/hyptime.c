@@ -2,12 +2,6 @@
 /* Adds visits to the hypervisor up by their reasons, and the firmware's calls between them. */
 #include "ask/states/hyptime.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 
 struct hyp_cpu {

@@ -2,11 +2,6 @@
 /* Adds up the spans that programs mark in trace_marker, or guests in rings. */
 #include "ask/states/markers.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/gaps.h"
 #include "base/array.h"
 #include "spans/marks.h"

@@ -2,10 +2,6 @@
 /* Counts the samples of each task's name by the mode of the CPU. */
 #include "ask/states/samples.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/map.h"

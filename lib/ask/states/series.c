@@ -3,10 +3,6 @@
 #include "ask/states/series.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/states/counts.h"
 #include "ask/states/exits.h"

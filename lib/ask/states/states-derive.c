@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tasks, vCPUs and CPUs that are known, the states that follow from that, and their spans. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "ask/states/states-priv.h"
 #include "base/array.h"
 

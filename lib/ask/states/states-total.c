@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Words for states, and sums of spans. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "ask/states/states-priv.h"
 #include "base/array.h"
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The model of where time goes: takes steps in the order of time. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/array.h"
 #include "ask/states/states-priv.h"
 

@@ -2,10 +2,6 @@
 /* Finds the trace points of each file's events once, and makes steps of a run's records. */
 #include "ask/states/steps.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/decode/esr.h"
 #include "base/arena.h"
 #include "base/array.h"

@@ -3,10 +3,6 @@
 #include "base/decode/mark-lines.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/decode/id-table.h"

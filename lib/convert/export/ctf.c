@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Recordings as CTF traces: a source of ours in a graph of babeltrace2, whose sink.ctf.fs writes them. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/outfile.h"
 #include "convert/export/ctf-priv.h"
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* hyptrace export --json: a line for each record, with what is the same in many of them made once. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "convert/export/export.h"
 #include "read/pipeline.h"
 #include "read/print.h"

@@ -4,10 +4,7 @@
  * parquet.thrift has them; and the names of its directories.
  */
 #include <endian.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

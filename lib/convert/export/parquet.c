@@ -3,11 +3,7 @@
  * hyptrace export --parquet: a file for each machine and event. Parquet, since it is what DuckDB, Spark,
  * Trino and ClickHouse all read best; by hand, since no library of it is packaged and little of it is needed.
  */
-#include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "convert/export/parquet-priv.h"
 #include "read/pipeline.h"

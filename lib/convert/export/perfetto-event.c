@@ -4,10 +4,6 @@
  * spans that programs mark (spans/marks.h). Slices of one track must nest: those that overlap in a source go
  * to lanes, which are tracks of the same name.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "base/decode/perfetto-events.h"
 #include "convert/export/perfetto-priv.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Runs of records as packets, compressed as Perfetto's own are: bundles of a CPU's events. */
-#include <errno.h>
 #include <libdeflate.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "convert/export/perfetto-priv.h"
 #include "base/array.h"

@@ -3,9 +3,6 @@
  * States of vCPUs and stolen time of guests' tasks, by the model of ask/states/states.h: a track of slices
  * for each vCPU, and for each CPU of a guest one of its tasks' stolen time. Unknown time has no slice.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/decode/esr.h"
 #include "convert/export/perfetto-priv.h"
 

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* hyptrace export --perfetto: what comes first in a trace, and which part takes which record. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cursor.h"
 #include "base/decode/esr.h"
 #include "base/decode/smccc.h"

@@ -4,11 +4,6 @@
  * events, by the table, or as a list of the values that came. The layout is ours, the print format the
  * kernel's.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/files.h"
 #include "file/dat/format.h"
 #include "record/hyp/hypevents.h"

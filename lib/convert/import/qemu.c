@@ -4,8 +4,6 @@
 #include "base/cursor.h"
 #include "convert/import/import.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 

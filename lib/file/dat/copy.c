@@ -2,9 +2,6 @@
 /* Writes a trace.dat anew: a part of it, pieces of it together, or all of it with other options. */
 #include "file/dat/copy.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"

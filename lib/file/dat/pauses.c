@@ -2,10 +2,6 @@
 /* The stretches between regions in which nothing was recorded, as an option of a file. */
 #include "file/dat/pauses.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "base/cursor.h"
 

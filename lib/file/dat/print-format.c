@@ -4,9 +4,6 @@
 #include "base/array.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define INDEX_MASK	"4095"	/* no array of a kernel's record has more items */
 #define PRINT_LOOKS_MAX 32768	/* each of a probe's 128 arguments, among them all, is 17,024 */

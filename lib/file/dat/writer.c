@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes a trace.dat: what no file can hold is refused first, then one of the two versions is made. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/writer-parts.h"
 #include "file/dat/writer.h"
 #include "base/array.h"

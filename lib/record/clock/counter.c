@@ -3,11 +3,7 @@
 #include "base/files.h"
 #include "record/clock/counter.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

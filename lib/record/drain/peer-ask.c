@@ -5,10 +5,6 @@
 #include "base/cursor.h"
 #include "record/drain/peer.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "file/dat/page.h"

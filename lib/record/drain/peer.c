@@ -2,11 +2,7 @@
 /* A guest's agent as a source for the recorder: its start, its pages, its stop and its report. */
 #include "record/drain/peer.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

@@ -5,10 +5,6 @@
  */
 #include "record/drain/spool-to-dat.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "file/dat/options.h"

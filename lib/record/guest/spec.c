@@ -4,9 +4,6 @@
 #include "base/escape.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 void guest_spec_release(struct guest_spec *s)
 {

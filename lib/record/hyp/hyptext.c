@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Lines of the hypervisor's trace_pipe into records. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "record/hyp/text-pattern.h"
 #include "base/cursor.h"
 

@@ -3,9 +3,6 @@
  * Times of a plain-nVHE host's hypervisor records, record by record: which VM's
  * CNTVOFF is loaded, and since when.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "record/hyp/nvhe-priv.h"
 #include "base/array.h"
 

@@ -3,8 +3,6 @@
 #include "record/hyp/text-pattern.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The text not yet read. */
 struct rest {

@@ -2,10 +2,7 @@
 /* Reads a guest's rings. A slot is valid if its number is right and it was not overwritten. */
 #include "record/marks/ring.h"
 
-#include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,13 +2,10 @@
 /* Copies the events of guests' rings into the spool while they are recorded. */
 #include "record/marks/rings.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 
 #include "base/array.h"

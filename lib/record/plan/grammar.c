@@ -3,12 +3,7 @@
  * The one grammar of record: a row for each option of trace-cmd record and of ours, and what it sets in
  * the plan.
  */
-
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "record/tracefs/dynamic.h"
 #include "record/plan/plan.h"

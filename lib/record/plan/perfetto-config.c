@@ -3,9 +3,6 @@
 #include "record/plan/plan.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/opts.h"
 #include "base/escape.h"

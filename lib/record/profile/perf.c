@@ -6,9 +6,7 @@
 #include "base/array.h"
 #include "record/profile/profile-priv.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

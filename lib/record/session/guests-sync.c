@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The clocks of a recording's guests against the host's: by which method, and the options of both files. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/writer.h"
 #include "record/session/guests.h"
 #include "record/spool/spool.h"

@@ -2,12 +2,7 @@
 /* The guests of a recording at its two ends: who they are, and what becomes of their pages. */
 #include "record/session/guests.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "record/drain/repair.h"

@@ -3,12 +3,8 @@
  * All of a recording up to, but not including, switching anything on: the spool,
  * the hypervisor's and the host's buffers, and the guests, which set up meanwhile.
  */
-#include <errno.h>
 #include <ftw.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>

@@ -4,13 +4,9 @@
  * the guests, the host), run, stop in reverse, drain, write the files, put tracefs
  * back.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,11 +2,7 @@
 /* Makes a buffer ready for its plan: the steps, and their order. */
 #include "record/tracefs/instance-priv.h"
 
-#include <errno.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "record/tracefs/dir.h"
 #include "base/array.h"

@@ -4,11 +4,7 @@
 #include "record/tracefs/instance-priv.h"
 #include "base/files.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "record/tracefs/dynamic.h"
