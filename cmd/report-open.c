@@ -370,6 +370,43 @@ static int file_finish(struct report *r, struct report_file *f)
 	return filter_add_list(r, f, &o->filters) ?: filter_add_list(r, f, &f->opts->filters);
 }
 
+/* Settings of a file, its labels and its buffers, before the formats are parsed. */
+static int report_file_open(struct report *r, struct report_file *f, bool only)
+{
+	const struct report_opts *o = r->o;
+	uint64_t hz = f->opts->hz ? f->opts->hz : o->hz;
+	struct filetime *t = &f->in->time;
+
+	f->info = reader_info(f->in->reader);
+	if (!o->raw_ts) {
+		t->add = (int64_t)((uint64_t)t->add + (uint64_t)f->opts->ts_offset);
+		if (hz)
+			filetime_set_hz(t, hz);
+	}
+	f->label = make_label(only ? "" : basename(f->in->path));
+	if (!f->label)
+		return -ENOMEM;
+	f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
+	if (!f->buffers)
+		return -ENOMEM;
+	while (f->n_buffers < f->info->n_buffers) {
+		const struct reader_buffer *from = &f->info->buffers[f->n_buffers];
+		struct report_buffer *b = &f->buffers[f->n_buffers++];
+
+		b->label = make_label(*from->name ? from->name : f->label);
+		b->wanted = !o->buffers.n || strlist_has(&o->buffers, from->name);
+		b->shown = calloc(from->n_cpus + 1, sizeof(*b->shown));
+		if (!b->label || !b->shown)
+			return -ENOMEM;
+	}
+	if (o->no_plugins)
+		tep_set_flag(f->in->tep, TEP_DISABLE_PLUGINS);
+	if (o->no_system_plugins)
+		tep_set_flag(f->in->tep, TEP_DISABLE_SYS_PLUGINS);
+	/* handlers register for formats that come later */
+	return o->no_plugins || o->no_system_plugins ? 0 : graph_open(r, f);
+}
+
 int report_open(struct report *r)
 {
 	const struct report_opts *o = r->o;
@@ -401,43 +438,12 @@ int report_open(struct report *r)
 		return -ENOMEM;
 	while (r->n < n) {
 		struct report_file *f = &r->files[r->n];
-		uint64_t hz;
-		struct filetime *t;
 
 		f->in = &handle_inputs(r->handle)->v[r->n++];
 		f->opts = named < o->n_inputs && !strcmp(o->inputs[named].path, f->in->path)
 				  ? &o->inputs[named++]
 				  : &beside;
-		/* before the formats are parsed: handlers register for formats that come later */
-		hz = f->opts->hz ? f->opts->hz : o->hz;
-		t = &f->in->time;
-		f->info = reader_info(f->in->reader);
-		if (!o->raw_ts) {
-			t->add = (int64_t)((uint64_t)t->add + (uint64_t)f->opts->ts_offset);
-			if (hz)
-				filetime_set_hz(t, hz);
-		}
-		f->label = make_label(n < 2 ? "" : basename(f->in->path));
-		if (!f->label)
-			return -ENOMEM;
-		f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
-		if (!f->buffers)
-			return -ENOMEM;
-		while (f->n_buffers < f->info->n_buffers) {
-			const struct reader_buffer *from = &f->info->buffers[f->n_buffers];
-			struct report_buffer *b = &f->buffers[f->n_buffers++];
-
-			b->label = make_label(*from->name ? from->name : f->label);
-			b->wanted = !r->o->buffers.n || strlist_has(&r->o->buffers, from->name);
-			b->shown = calloc(from->n_cpus + 1, sizeof(*b->shown));
-			if (!b->label || !b->shown)
-				return -ENOMEM;
-		}
-		if (o->no_plugins)
-			tep_set_flag(f->in->tep, TEP_DISABLE_PLUGINS);
-		if (o->no_system_plugins)
-			tep_set_flag(f->in->tep, TEP_DISABLE_SYS_PLUGINS);
-		ret = o->no_plugins || o->no_system_plugins ? 0 : graph_open(r, f);
+		ret = report_file_open(r, f, n < 2);
 		if (ret)
 			return ret;
 	}
