@@ -105,7 +105,8 @@ static int sql_args_hyp(struct sql *s, size_t stream, uint64_t record, struct sq
 	return ret < 0 ? ret : 0;
 }
 
-int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
+/* Those of an event, or of a time in the hypervisor, by its id, in place of those before. */
+static int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
 {
 	size_t stream = sql_id_stream(id);
 	const struct known_event *k;

@@ -404,7 +404,4 @@ void sql_feed_end(struct sql_feed *f);
 
 /* ---- arguments: args.c ----------------------------------------------------------------------- */
 
-/* Those of an event, or of a time in the hypervisor, by its id, in place of those before. */
-int sql_args_of(struct sql *s, int64_t id, struct sql_args *a);
-
 #endif

@@ -103,8 +103,9 @@ void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool 
 	t->view.other_input = input;
 }
 
-int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,
-		      int32_t pid)
+/* A track that begins with the recording, unknown. -ENOMEM. */
+static int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,
+			     int32_t pid)
 {
 	*t = (struct state_track){ .owner = { .kind = kind,
 					      .index = (uint32_t)st->n_tracks,
@@ -147,7 +148,7 @@ static bool task_same(const void *tasks, size_t index, const void *wanted)
 	return t->pid == k->pid && t->input == k->input;
 }
 
-struct state_task *state_task_find(const struct states *st, const struct state_input *in, int32_t pid)
+static struct state_task *state_task_find(const struct states *st, const struct state_input *in, int32_t pid)
 {
 	const struct task_key k = { in->index, pid };
 	size_t i = pid > 0 ? map_find(&st->by_task, task_hash(&k), task_same, st->tasks, &k) : MAP_NONE;

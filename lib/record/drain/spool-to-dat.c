@@ -3,17 +3,16 @@
  * From a spool to a trace.dat, in the order in which the file is made: event formats, texts, buffers,
  * options; then the writer has it all. Nothing in the spool is changed.
  */
-#include "record/drain/spool-to-dat.h"
-
 #include <unistd.h>
 
-#include "file/dat/options.h"
-#include "file/dat/pauses.h"
-#include "file/dat/print-format.h"
-#include "base/outfile.h"
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
+#include "base/outfile.h"
+#include "file/dat/options.h"
+#include "file/dat/pauses.h"
+#include "file/dat/print-format.h"
+#include "record/drain/spool-to-dat.h"
 
 /* ---- the hypervisor's event formats: into the spool, out of it again, and as the file has them ---- */
 
@@ -99,7 +98,7 @@ size_t remote_n_formats(const struct hypevents *e)
 	return e->n + 2; /* hyp_unknown, hyp_cntvoff */
 }
 
-void remote_format(const struct hypevents *e, size_t i, struct buf *out)
+static void remote_format(const struct hypevents *e, size_t i, struct buf *out)
 {
 	if (i <= e->n)
 		hypevents_format(e, i, out);
