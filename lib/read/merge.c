@@ -532,7 +532,7 @@ int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, m
 		const struct merge_input *in = &inputs[m->n_inputs];
 		const struct reader_option *o = reader_option(in->reader, DAT_PAUSES);
 
-		ret = o ? pauses_decode(o->data.data, o->data.len, NULL, &m->pauses[m->n_inputs]) : 0;
+		ret = o ? pauses_decode(o->data.data, o->data.len, &m->pauses[m->n_inputs]) : 0;
 		if (ret == -EBADMSG)
 			log_warn(log, "%s: what it says about pauses between regions makes no sense",
 				 in->name);

@@ -70,7 +70,7 @@ static int spool_source_open(struct spool_source *s, const struct spool *spool)
 	}
 	ret = ret ?: spool_get_text(spool, "pauses", &body);
 	if (!ret && body.len)
-		ret = pauses_decode(body.data, body.len, NULL, &source->pauses);
+		ret = pauses_decode(body.data, body.len, &source->pauses);
 	buf_release(&body);
 	if (ret == -ENOENT || ret == -EBADMSG) /* malformed pauses are ignored */
 		ret = 0;
