@@ -243,9 +243,9 @@ static void agent_log(void *ctx, enum log_level level, const char *msg)
 	log_line(level, msg);
 }
 
-static void print_text(int fd, const char *text)
+static void print_text(const char *text)
 {
-	if (write(fd, text, strlen(text)) < 0)
+	if (write(STDOUT_FILENO, text, strlen(text)) < 0)
 		_exit(EXIT_FAILED);
 }
 
@@ -553,14 +553,14 @@ int main(int argc, char **argv)
 
 		opts_usage(&agent_table, &text);
 		if (buf_str(&text))
-			print_text(STDOUT_FILENO, buf_str(&text));
+			print_text(buf_str(&text));
 		buf_release(&text);
 		status = EXIT_OK;
 	} else if (ret) {
 		log_err(&a.log, "%s (hyptrace-agent -h lists the options)", err.text);
 		status = EXIT_USAGE;
 	} else if (l.version) {
-		print_text(STDOUT_FILENO, "hyptrace-agent " HYPTRACE_VERSION "\n");
+		print_text("hyptrace-agent " HYPTRACE_VERSION "\n");
 		status = EXIT_OK;
 	} else {
 		if (l.verbose)

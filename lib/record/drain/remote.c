@@ -326,8 +326,46 @@ static int remote_probe(struct remote *r)
 	return ret ? log_fail_errno(r->log, ret, "cannot use %s/events/header_page", r->path) : 0;
 }
 
-static int remote_start(struct source *s);
-static int remote_stop(struct source *s);
+/* A bound for a repair of times, which does without if it cannot be kept. */
+static void keep_bound(struct remote *r, const char *key, uint64_t ns)
+{
+	if (r->spool && !r->raw && spool_set_number(r->spool, key, ns))
+		log_warn(r->log, "%s is not kept in the spool", key);
+}
+
+static int remote_start(struct source *s)
+{
+	struct remote *r = remote_of(s);
+	const bool first = !atomic_load(&r->on_since);
+	uint64_t now = boot_ns();
+	int ret;
+
+	if (r->was_on)
+		return 0;
+	if (first) { /* regions switch it on again and again */
+		atomic_store(&r->on_since, now);
+		keep_bound(r, "hyp_from", now);
+	}
+	ret = remote_undo_file(r, first ? undo_write : undo_poke, "tracing_on", "1");
+	if (ret)
+		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
+			errno_text(ret));
+	return ret;
+}
+
+static int remote_stop(struct source *s)
+{
+	struct remote *r = remote_of(s);
+	int ret = write_file_at(r->dirfd, "tracing_on", "0", 1);
+
+	if (ret && !file_there(undo_dirfd(r->undo), r->path))
+		log_err(r->log, "%s has vanished while it was recorded: what was read is kept", r->path);
+	else if (ret)
+		log_err(r->log, "cannot write 0 to %s/tracing_on: %s", r->path, errno_text(ret));
+	else
+		keep_bound(r, "hyp_to", boot_ns());
+	return ret;
+}
 
 #define REMOTE_OPS(name)                                                                                     \
 	{                                                                                                    \
@@ -524,47 +562,6 @@ int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over)
 	if (!ret && exists_at(r->dirfd, ".", "trace"))
 		ret = remote_undo_file(r, undo_at_end, "trace", "0");
 	return ret ?: remote_set_functions(r, b) ?: set_events(r, b);
-}
-
-/* A bound for a repair of times, which does without if it cannot be kept. */
-static void keep_bound(struct remote *r, const char *key, uint64_t ns)
-{
-	if (r->spool && !r->raw && spool_set_number(r->spool, key, ns))
-		log_warn(r->log, "%s is not kept in the spool", key);
-}
-
-static int remote_start(struct source *s)
-{
-	struct remote *r = remote_of(s);
-	const bool first = !atomic_load(&r->on_since);
-	uint64_t now = boot_ns();
-	int ret;
-
-	if (r->was_on)
-		return 0;
-	if (first) { /* regions switch it on again and again */
-		atomic_store(&r->on_since, now);
-		keep_bound(r, "hyp_from", now);
-	}
-	ret = remote_undo_file(r, first ? undo_write : undo_poke, "tracing_on", "1");
-	if (ret)
-		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
-			errno_text(ret));
-	return ret;
-}
-
-static int remote_stop(struct source *s)
-{
-	struct remote *r = remote_of(s);
-	int ret = write_file_at(r->dirfd, "tracing_on", "0", 1);
-
-	if (ret && !file_there(undo_dirfd(r->undo), r->path))
-		log_err(r->log, "%s has vanished while it was recorded: what was read is kept", r->path);
-	else if (ret)
-		log_err(r->log, "cannot write 0 to %s/tracing_on: %s", r->path, errno_text(ret));
-	else
-		keep_bound(r, "hyp_to", boot_ns());
-	return ret;
 }
 
 int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)
