@@ -146,6 +146,7 @@ static int graph_return(struct trace_seq *s, struct tep_record *rec, struct tep_
 	return 0;
 }
 
+/* Before the file's formats are parsed. -ENOMEM. */
 static int graph_open(struct report *r, struct report_file *f)
 {
 	struct tep_handle *tep = f->in->tep;
@@ -177,7 +178,6 @@ static int graph_open(struct report *r, struct report_file *f)
 	return 0;
 }
 
-/* Before the file's formats are parsed. -ENOMEM. */
 static void graph_close(struct report_file *f)
 {
 	if (!f->graph)

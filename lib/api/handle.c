@@ -39,6 +39,7 @@ static void handle_spans_close(struct handle_spans *s)
 	free(s);
 }
 
+/* Begins the iteration of hyptrace_next_span over loaded files. */
 static int handle_spans_open(struct handle_spans **out, const struct inputs *in, const struct log *log)
 {
 	struct handle_spans *s = calloc(1, sizeof(*s));
@@ -152,8 +153,7 @@ static void fill_span(const struct handle_spans *s, enum hyptrace_span_kind kind
 	}
 }
 
-/* The iteration of hyptrace_next_span over loaded files. next: 1, 0 or -errno; spans that end before `from`
- * are skipped. NULL is fine to close. */
+/* 1, 0: the end, or -errno. Spans that end before `from` are skipped. */
 static int handle_spans_next(struct handle_spans *s, uint64_t from, struct hyptrace_span *out)
 {
 	enum hyptrace_span_kind kind = HYPTRACE_VISIT;

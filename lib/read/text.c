@@ -92,6 +92,7 @@ static const char *text_conversion_read(struct text_build *b, const char *s, str
 	return s + 1;
 }
 
+/* Parses event->print_fmt.format as libtraceevent does. */
 static void text_conversions(struct text_build *b)
 {
 	struct tep_print_arg *arg = b->p->event->print_fmt.args;
@@ -199,7 +200,6 @@ static void text_string_add(struct text_build *b, const struct text_conversion *
 	p->string = s;
 }
 
-/* Parses event->print_fmt.format as libtraceevent does. */
 static void text_conversion_add(struct text_build *b, const struct text_conversion *c)
 {
 	switch (c->is) {

@@ -14,6 +14,7 @@ static double chord_slope(const struct curve *c, size_t i)
 	return (double)(c->v[i + 1].clock - c->v[i].clock) / (double)(c->v[i + 1].counter - c->v[i].counter);
 }
 
+/* -ENODATA: fewer than two snapshots; -ERANGE: the clock was set; -ENOMEM. Release it in any case. */
 static int curve_make(struct curve *c, const struct counter_log *l)
 {
 	uint64_t *scratch = calloc(l->n_shots + 1, sizeof(*scratch)), wide;
@@ -65,7 +66,6 @@ static int curve_make(struct curve *c, const struct counter_log *l)
 	return 0;
 }
 
-/* -ENODATA: fewer than two snapshots; -ERANGE: the clock was set; -ENOMEM. Release it in any case. */
 static void curve_release(struct curve *c)
 {
 	free(c->v);

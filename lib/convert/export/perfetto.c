@@ -64,6 +64,7 @@ static void put_slice(struct perfetto *pf, struct cpu *c, const struct span *v, 
 	pf_end(pf, input, c->track, v->to);
 }
 
+/* The hypervisor's time, by CPU. Only the hypervisor's events, m: the same; sets r->how. */
 static void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, struct pf_record *r)
 {
 	struct cpu *c = get_cpu(pf, r->input, r->cpu);
@@ -106,7 +107,6 @@ static void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, str
 	pf->bad |= c->args.bytes.bad;
 }
 
-/* The hypervisor's time, by CPU. Only the hypervisor's events, m: the same; sets r->how. */
 static void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 {
 	struct cpu *c = pf_map_find(&pf->cpus, input, cpu, 0);
@@ -133,11 +133,6 @@ static void keep_enter(void *perfetto, void *cpu)
 	c->enter = &c->waiting;
 }
 
-static void pf_hyp_keep(struct perfetto *pf)
-{
-	pf_map_each(&pf->cpus, keep_enter, pf);
-}
-
 static void leave_open(void *perfetto, void *cpu)
 {
 	struct cpu *c = cpu;
@@ -147,23 +142,12 @@ static void leave_open(void *perfetto, void *cpu)
 		put_slice(perfetto, c, &open, NULL);
 }
 
-static void pf_hyp_finish(struct perfetto *pf)
-{
-	pf_map_each(&pf->cpus, leave_open, pf);
-}
-
 static void cpu_release(void *cpu)
 {
 	struct cpu *c = cpu;
 
 	buf_release(&c->args.bytes);
 	buf_release(&c->bytes);
-}
-
-/* The chunk is full: what waits in it waits for the next one. */
-static void pf_hyp_release(struct perfetto *pf)
-{
-	pf_map_release(&pf->cpus, cpu_release);
 }
 
 enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
@@ -418,7 +402,8 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 	}
 	if (m->n)
 		states_until(p->states, m->v[m->n - 1].ts);
-	pf_hyp_keep(p);
+	/* what waits in a full chunk waits for the next one */
+	pf_map_each(&p->cpus, keep_enter, p);
 	return ret ?: export_tell(p->job) ?: chunk_status(p);
 }
 
@@ -451,7 +436,7 @@ static int perfetto_finish(struct perfetto *p)
 	int ret = perfetto_before(p, &run);
 
 	if (!ret) {
-		pf_hyp_finish(p);
+		pf_map_each(&p->cpus, leave_open, p);
 		ret = states_end(p->states) ?: chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
 	}
 	pf_chunk_free(run.own);
@@ -514,7 +499,7 @@ int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, 
 	states_close(p.states);
 	step_batch_release(&p.steps);
 	steps_close(p.meanings);
-	pf_hyp_release(&p);
+	pf_map_release(&p.cpus, cpu_release);
 	pf_map_release(&p.tracks, NULL);
 	pf_map_release(&p.exits, NULL);
 	pf_marker_release(&p);

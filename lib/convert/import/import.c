@@ -147,8 +147,8 @@ static int import_events(struct spool *spool, const char *events, bool raw, unsi
 	return ret;
 }
 
-/* header_page lies in events/, and in a copy beside the events or above them. */
-/* The layout of raw pages, from its header_page. */
+/* The layout of raw pages, from its header_page: in events/, and in a copy beside the events or above them.
+ */
 static int import_layout(const char *events, struct page_layout *out, const struct log *log)
 {
 	int ret = -ENOENT;
