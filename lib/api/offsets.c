@@ -15,7 +15,7 @@ static int check_shift(struct offsets_guest *g, const struct log *log)
 	if (ret)
 		log_warn(log, "%s: its TIME_SHIFT makes no sense", g->file->path);
 	g->has_shift = o && !ret;
-	return g->has_shift ? sync_check(&g->in, &g->result, &g->shift, &g->check) : 0;
+	return g->has_shift ? sync_check(&g->in, &g->result, NULL, &g->shift, &g->check) : 0;
 }
 
 static bool is_another(const struct inputs *all, const struct input *host, const struct input *in)

@@ -122,6 +122,7 @@ static int solve_part(struct part_job *job, struct epoch *e, uint64_t to)
 	}
 	all->events += r.events;
 	all->outside += r.outside;
+	all->worst = r.worst > all->worst ? r.worst : all->worst;
 	all->map_changed = all->map_changed || r.map_changed;
 out:
 	sync_result_release(&r);

@@ -376,7 +376,7 @@ static int count_inside(struct problem *p, struct sync_result *r)
 	if (!r->vcpus)
 		return -ENOMEM;
 	r->n_vcpus = p->in->n_cpus;
-	r->events = r->outside = 0;
+	r->events = r->outside = r->worst = 0;
 	for (size_t i = 0; i < r->n_vcpus; i++) {
 		const struct thread *t = p->map[i] < 0 || !r->n_points ? NULL : &p->threads[p->map[i]];
 		const struct sync_cpu *c = &p->in->cpus[i];
@@ -384,12 +384,14 @@ static int count_inside(struct problem *p, struct sync_result *r)
 		r->vcpus[i] = (struct sync_vcpu){ .cpu = c->cpu, .pid = t ? t->pid : 0 };
 		for (size_t k = 0; t && k < c->n; k++) {
 			uint64_t at = c->times[k] + (uint64_t)sync_offset(r, c->times[k]);
-			uint64_t bound = sync_bound(r, c->times[k]);
+			uint64_t bound = sync_bound(r, c->times[k]), far;
 
 			if (at < p->host0 || at > p->host1 || bound == UINT64_MAX)
 				continue;
+			far = thread_distance(t, at);
 			r->events++;
-			r->outside += thread_distance(t, at) > bound;
+			r->outside += far > bound;
+			r->worst = far > bound && far > r->worst ? far : r->worst;
 		}
 	}
 	return 0;
@@ -523,8 +525,8 @@ int sync_solve(const struct sync_input *in, struct sync_result *out, const struc
 	return ret;
 }
 
-int sync_check(const struct sync_input *in, const struct sync_result *map, const struct offset_shift *shift,
-	       struct sync_check *out)
+int sync_check(const struct sync_input *in, const struct sync_result *map, const struct sync_result *bounds,
+	       const struct offset_shift *shift, struct sync_check *out)
 {
 	struct problem p = { .in = in, .host0 = in->begin, .host1 = in->end ? in->end : UINT64_MAX };
 	int ret = windows_threads(&p);
@@ -543,7 +545,7 @@ int sync_check(const struct sync_input *in, const struct sync_result *map, const
 				continue;
 			far = thread_distance(t, at);
 			out->events++;
-			out->outside += far > 0;
+			out->outside += far > (bounds ? sync_bound(bounds, c->times[k]) : 0);
 			out->worst = far > out->worst ? far : out->worst;
 		}
 	}

@@ -360,14 +360,21 @@ static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cp
 	return l->v[input].n || l->plan->queues;
 }
 
+size_t latency_parts(struct latency *l, struct pass_part parts[2])
+{
+	parts[0] = (struct pass_part){
+		.ctx = l, .work = latency_work, .after = latency_after, .release = latency_run_free
+	};
+	parts[1] = (struct pass_part){ .ctx = l, .after = queues_after };
+	return l->plan->queues ? 2 : 1;
+}
+
 static int latency_pass(struct latency *l)
 {
-	const struct pass_part parts[] = {
-		{ .ctx = l, .work = latency_work, .after = latency_after, .release = latency_run_free },
-		{ .ctx = l, .after = queues_after },
-	};
+	struct pass_part parts[2];
+	size_t n = latency_parts(l, parts);
 
-	return pass_read(l->t, NULL, parts, l->plan->queues ? 2 : 1);
+	return pass_read(l->t, NULL, parts, n);
 }
 
 /* The first of two readings. */
@@ -389,22 +396,37 @@ static int latency_survey_lines(struct latency *l)
 	return ret;
 }
 
-int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
+int latency_begin(struct latency *l, struct timeline *t)
 {
 	const struct chain_results to = { latency_row_add, latency_lost, l };
-	int ret = l->plan->lines ? latency_survey_lines(l) : 0;
 
-	ret = ret ?: timeline_open(&l->t, l->in, latency_want, l, log);
-	if (ret)
-		return ret;
+	l->t = t;
 	for (size_t i = 0; i < l->in->n; i++)
 		l->v[i].begun = UINT64_MAX;
-	ret = latency_losses_begin(l) ?:
-	      chain_open(&l->chain, l->plan->n_points - l->plan->recalls, l->reach, &to) ?:
-	      latency_pass(l) ?:
-	      chain_end(l->chain);
+	return latency_losses_begin(l)
+		       ?: chain_open(&l->chain, l->plan->n_points - l->plan->recalls, l->reach, &to);
+}
+
+int latency_end(struct latency *l)
+{
+	int ret = chain_end(l->chain);
+
 	latency_rows_sort(&l->rows);
-	*damaged = merge_damaged(l->t->merge);
+	return ret;
+}
+
+int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
+{
+	struct timeline *t = NULL;
+	int ret = l->plan->lines ? latency_survey_lines(l) : 0;
+
+	ret = ret ?: timeline_open(&t, l->in, latency_want, l, log);
+	if (ret)
+		return ret;
+	ret = latency_begin(l, t) ?: latency_pass(l) ?: latency_end(l);
+	*damaged = merge_damaged(t->merge);
+	timeline_close(t);
+	l->t = NULL;
 	return ret;
 }
 
@@ -448,7 +470,6 @@ void latency_close(struct latency *l)
 	if (!l)
 		return;
 	chain_close(l->chain);
-	timeline_close(l->t);
 	latency_rows_release(&l->rows);
 	free(l->losing);
 	free(l->started);

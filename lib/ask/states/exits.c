@@ -148,6 +148,10 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 	if (!now->side.open || now->side.lost || s->a == STEP_UNKNOWN)
 		return 0;
 	switch (s->kind) {
+	case STEP_FAULT:
+		return exits_row_of(e, EXITS_FAULT, vcpu,
+				    e->rows.n < EXITS_ROWS_MAX / 2 ? s->a & ~(EXITS_PAGE - 1) : EXITS_PAGES,
+				    0);
 	case STEP_PORT:
 		now->port = s->ts;
 		return exits_row_of(e, EXITS_IOPORT, vcpu, s->a, write);
@@ -162,6 +166,7 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 	default: /* a read ends what the exit, or a write before it, began; a write begins */
 		break;
 	}
+	now->rows[EXITS_FAULT] = EXITS_NO_ROW;
 	if (s->b == MMIO_WRITE) {
 		now->mmio = s->ts;
 		return exits_row_of(e, EXITS_MMIO, vcpu, s->a, EXITS_WRITE);
@@ -178,7 +183,8 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 
 #define EXITS_EVENTS                                                                                         \
 	(STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT) | STEP_SET(STEP_MMIO) | STEP_SET(STEP_PORT) |    \
-	 STEP_SET(STEP_SYSREG) | STEP_SET(STEP_MSR) | STEP_SET(STEP_SMCCC) | STEP_SET(STEP_HYPERCALL))
+	 STEP_SET(STEP_SYSREG) | STEP_SET(STEP_MSR) | STEP_SET(STEP_SMCCC) | STEP_SET(STEP_HYPERCALL) |      \
+	 STEP_SET(STEP_FAULT))
 
 static int exits_step(struct exits *e, const struct step *s)
 {
@@ -340,6 +346,12 @@ const char *exits_name(const struct exits *e, size_t input, enum exits_table tab
 	switch (table) {
 	case EXITS_MMIO:
 		NAME("0x%" PRIx64 ":%c", key, info & EXITS_WRITE ? 'W' : 'R');
+		break;
+	case EXITS_FAULT:
+		if (key == EXITS_PAGES)
+			NAME("other pages");
+		else
+			NAME("0x%" PRIx64, key);
 		break;
 	case EXITS_IOPORT:
 		NAME("0x%" PRIx64 ":%s", key, info & EXITS_WRITE ? "POUT" : "PIN");

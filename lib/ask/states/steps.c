@@ -46,6 +46,8 @@ static const struct step_row {
 	{ "kvm", "kvm_timer_update_irq", STEP_VTIMER, { "vcpu_id" }, { "irq" } },
 	{ "kvm", "kvm_mmio", STEP_MMIO, { "gpa" }, { "type" } },
 	{ "kvm", "kvm_pio", STEP_PORT, { "port" }, { "rw" } },
+	{ "kvm", "kvm_guest_fault", STEP_FAULT, { "ipa" }, { NULL } },
+	{ "kvm", "kvm_page_fault", STEP_FAULT, { "fault_address" }, { NULL } },
 	{ "kvm", "kvm_handle_sys_reg", STEP_SYSREG, { "hsr" }, { NULL } },
 	{ "kvm", "kvm_sys_access", STEP_SYSREG, { "Op0" }, { "is_write", "Op1", "CRn", "CRm", "Op2" } },
 	{ "kvm", "kvm_msr", STEP_MSR, { "ecx" }, { "write" } },
