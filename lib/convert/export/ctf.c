@@ -140,7 +140,7 @@ static int ctf_more(struct ctf_stream *s, bt_self_message_iterator *self)
 		       ?: ctf_push(s, bt_message_stream_end_create(self, s->stream));
 }
 
-/* What a message iterator gives. */
+/* Gives the next messages of an iterator. */
 static bt_message_iterator_class_next_method_status ctf_stream_next(bt_self_message_iterator *self,
 								    bt_message_array_const messages,
 								    uint64_t capacity, uint64_t *count)
