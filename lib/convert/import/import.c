@@ -134,10 +134,8 @@ static int import_events(struct spool *spool, const char *events, bool raw, unsi
 		size_t n;
 
 		ret = dir ? add_dir(&formats, dir, &n, log) : -ENOMEM;
-		if (!ret && !n) {
-			log_err(log, "'%s' holds no event formats (NAME/format)", dir);
-			ret = -ENOENT;
-		}
+		if (!ret && !n)
+			ret = log_fail(log, -ENOENT, "'%s' holds no event formats (NAME/format)", dir);
 		free(dir);
 	} else {
 		add_known(&formats);

@@ -416,10 +416,8 @@ int pftrace_import(const struct pftrace_opts *o, struct pftrace_result *r)
 	if (p.n_left_out && buf_str(&text))
 		log_warn(o->log, "events that are not known are left out: %s", (char *)text.data);
 	buf_release(&text);
-	if (!ret && !r->events) {
-		log_err(o->log, "'%s' has no events of a kernel or hypervisor", o->input);
-		ret = -ENODATA;
-	}
+	if (!ret && !r->events)
+		ret = log_fail(o->log, -ENODATA, "'%s' has no events of a kernel or hypervisor", o->input);
 	for (size_t i = 0; i < p.n_machines && !ret; i++)
 		ret = write_machine(&p, p.machines[i]);
 	for (size_t i = 0; i < p.n_machines; i++)

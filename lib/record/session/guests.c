@@ -68,11 +68,10 @@ static int make_guest(struct session_guests *all, struct session_guest *g, const
 		ret = g->spec.name ? 0 : -ENOMEM;
 	}
 	for (const struct session_guest *other = all->v; other < g && !ret; other++)
-		if (!strcmp(other->spec.name, g->spec.name)) {
-			log_err(all->log, "two guests are called '%s': name one of them with --name",
-				g->spec.name);
-			ret = -EEXIST;
-		}
+		if (!strcmp(other->spec.name, g->spec.name))
+			ret = log_fail(all->log, -EEXIST,
+				       "two guests are called '%s': name one of them with --name",
+				       g->spec.name);
 	for (size_t i = 0; i < p->args.n && !ret; i++)
 		ret = strlist_add(&g->args, p->args.v[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(default_args) && !p->events && !ret; i++)

@@ -130,11 +130,10 @@ static int probe_exe(const struct sdt *t, const struct record_plan *plan, const 
 	int ret = ask_perf(t, cache, &out);
 
 	buf_release(&out); /* perf lists its whole cache */
-	if (ret > 0) {
-		log_err(t->log, "--preset qemu: 'perf buildid-cache --add %s' fails, and says why",
-			ESCAPED(exe));
-		ret = -EIO;
-	}
+	if (ret > 0)
+		ret = log_fail(t->log, -EIO,
+			       "--preset qemu: 'perf buildid-cache --add %s' fails, and says why",
+			       ESCAPED(exe));
 	for (size_t i = 0; i < plan->n_buffers; i++) {
 		struct buffer_plan *b = &plan->buffers[i];
 
