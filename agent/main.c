@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hyptrace-agent: messages, options, the tracing directory, what a killed agent left, and the start. */
+/* hyptrace-agent: messages, options, the tracing directory, what a killed agent left, the privileges that it
+ * drops, and the start. */
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The program: runs the command that is named, or lists them all; by the name of trace-cmd it serves some
- * lines and passes the others on. */
+ * lines and passes the others on. On a terminal it prints a hint for the next command. */
 #include <glob.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Opens the files of hyptrace report, with the plugins, flags and filters (-F, -v, --pid, --comm) that its
- * options ask for. */
+ * options ask for, and a program for function_graph. */
 #include <regex.h>
 
 #include "base/array.h"
@@ -12,6 +12,11 @@
 #define INDENT	  2
 #define DEPTH_MAX 256 /* the kernel's own limit is 50 */
 
+/*
+ * function_graph's two events as a call tree: an entry whose return is the
+ * buffer's next record is a leaf, printed as one line. libtraceevent has no
+ * plugin for them; the columns are those of trace-cmd and of the kernel itself.
+ */
 struct graph {
 	struct report *r;
 	struct report_file *f;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The reading half of hyptrace.h: a handle on files, their events by time, and the events' fields. */
+/* The reading half of hyptrace.h: a handle on files, their events and spans by time, and the events' fields.
+ */
 #include "api/handle-priv.h"
 #include "api/handle.h"
 #include "ask/states/exit-threads.h"

@@ -52,7 +52,9 @@ static size_t fit_next_point(const struct fit *f, size_t i)
 /*
  * The slices as node i sees them: with its rate s and offset y there, the truth
  * at slice j lies in y + s * d[j], give or take what the rate may change on the
- * way. Those limits, d and play included, are low and high.
+ * way. Those limits, d and play included, are low and high. All pairs of an offset
+ * and a rate that suit every slice in view form a convex set, whose extents narrow
+ * the corridor.
  */
 struct view {
 	double d[2 * VIEW + 1], low[2 * VIEW + 1], high[2 * VIEW + 1];

@@ -18,6 +18,10 @@ struct candidate {
 	uint64_t slack;
 };
 
+/*
+ * How many events would fall into windows at each offset at all, coarsely, is the correlation of the events'
+ * histogram with the windows' share of each bin: two Fourier transforms.
+ */
 struct transform {
 	size_t n;
 	cplx *root; /* n / 2 */

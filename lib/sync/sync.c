@@ -141,7 +141,7 @@ static void part_them(const struct problem *p, struct segment *a, struct segment
 	a->to = b->from = b->t0;
 }
 
-/* Finds the place between two segments at which the offset jumps. 0 or -ENOMEM. */
+/* Places the jump between two segments where the fewest events are outside. 0 or -ENOMEM. */
 static int place_jump_between(struct problem *p, struct segment *a, struct segment *b)
 {
 	/* the jump may have been followed for a few slices before it showed */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finds the events of the files that are points of chains, reads the files for the chains, and keeps their
- * results. */
+ * results; counts what is in virtio's queues. */
 #include "ask/latency/latency-priv.h"
 #include "ask/latency/latency.h"
 #include "base/array.h"

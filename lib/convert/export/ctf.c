@@ -38,6 +38,10 @@ static int ctf_packet_end(struct ctf_stream *s, bt_self_message_iterator *self, 
 	return ret;
 }
 
+/*
+ * sink.ctf.fs wants lost events between two packets, from the end of the one to the end of the other: the
+ * first record after a loss is a packet of its own.
+ */
 static int ctf_lost(struct ctf_stream *s, bt_self_message_iterator *self, uint64_t to, int64_t n)
 {
 	bt_message *m =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* hyptrace export --perfetto: what comes first in a trace, and which part takes which record. */
+/* hyptrace export --perfetto: what comes first in a trace, which part takes which record, and the tracks of
+ * the hypervisor. */
 #include "base/cursor.h"
 #include "base/decode/esr.h"
 #include "base/decode/smccc.h"
@@ -10,6 +11,17 @@
 
 #define CATEGORY "hyp"
 
+/*
+ * Visits to the hypervisor of each CPU. Perfetto itself makes slices of hyp_enter
+ * and hyp_exit, gives them a reason by the events between them, and none by
+ * mainline's own `reason`. So each visit is written twice: as those events, for
+ * Perfetto's pkvm_hypervisor_events, and as a slice of ours that has it all.
+ *
+ * Perfetto takes every hyp_enter for the begin of a slice. One whose hyp_exit
+ * was lost would never end and hold all later ones, so an event is passed on as
+ * one that Perfetto knows only when its counterpart is there: a hyp_enter waits
+ * for what comes next on its CPU.
+ */
 struct cpu {
 	struct pf_item item;	 /* number: the CPU */
 	struct pf_record *enter; /* the open one: in the chunk, or `waiting` */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Joins a capture of a hypervisor's buffer, made without hyptrace, with a host's file, through a spool. */
+/* Joins a capture of a hypervisor's buffer, made without hyptrace, with a host's file, through a spool; its
+ * event formats are given, or those of mainline. */
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>

@@ -24,6 +24,10 @@
 #define PERF_MS	 60000 /* it copies the program */
 #define PERF_MAX (64u << 10)
 
+/*
+ * The static probes (USDT) of the QEMUs that run (--preset qemu): perf reads the notes that describe
+ * them, and gives lines for dynamic_events.
+ */
 struct sdt {
 	char *cache; /* perf's cache, outside any home directory */
 	const struct log *log;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A long recording's files: their time, their writing, and the pages that no longer count. */
+/* A long recording's files: their time, their writing, pages that no longer count, and requests for one. */
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>

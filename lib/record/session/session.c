@@ -2,7 +2,7 @@
 /*
  * The road of a recording once all is prepared: arm (readers, then the hypervisor,
  * the guests, the host), run, stop in reverse, drain, write the files, put tracefs
- * back.
+ * back. Processes: the recorder is hidden, those asked for are traced, their maps kept.
  */
 #include <fcntl.h>
 #include <math.h>
