@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace diff: two recordings, a second of the one against a second of the other. */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/states/significance.h"
 #include "ask/states/series.h"

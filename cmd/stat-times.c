@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: exits, with perf's columns; time in the hypervisor, the firmware and programs' spans. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "stat-priv.h"
 #include "base/array.h"
 

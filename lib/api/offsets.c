@@ -2,8 +2,6 @@
 /* Offsets of guests' clocks in hyptrace.h: computed from the events, or as the files have them. */
 #include "api/handle-priv.h"
 
-#include <errno.h>
-
 #include "sync/align.h"
 
 /* Checks the causality of the offsets in the file. */

@@ -4,10 +4,7 @@
  * offset is one unknown number, CNTVOFF, which all windows bound together; a VM that
  * was stopped has another one before than after.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "sync/counter-method-priv.h"
 #include "sync/solver.h"

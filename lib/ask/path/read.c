@@ -2,11 +2,6 @@
 /* Reads files for a chain of causes: the moment in question, the steps before it, events as text. */
 #include "ask/path/path.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/pass.h"
 #include "base/array.h"
 #include "read/print.h"
@@ -58,8 +53,6 @@ struct path_reading {
 	bool waits;		/* for the task to run again */
 };
 
-/* ---- opening ---------------------------------------------------------------------------------- */
-
 static struct field_load path_field(struct tep_handle *tep, const char *system, const char *name,
 				    const char *field)
 {
@@ -97,8 +90,6 @@ static int path_fields_open(struct path_reading *r, size_t i, const struct log *
 		log_err(log, "%s: %s", in->path, why);
 	return ret;
 }
-
-/* ---- rows --------------------------------------------------------------------------------------- */
 
 static uint8_t path_flags_of(const struct path_fields *f, const struct merge_record *m)
 {
@@ -182,8 +173,6 @@ static int path_take(struct path_reading *r, const struct step *s, const struct 
 	}
 	return path_window_add(&r->f->window, &row);
 }
-
-/* ---- the moment ----------------------------------------------------------------------------------- */
 
 static void path_moment_found(struct path_reading *r, const struct path_moment *m)
 {
@@ -307,8 +296,6 @@ static void path_moment_of_task(struct path_reading *r, uint64_t nr)
 						    .runs = true });
 }
 
-/* ---- reading -------------------------------------------------------------------------------------- */
-
 /* Whether the stream's next record ends a loss that began before the moment. */
 static bool path_stream_gap(const struct path_reading *r, size_t stream)
 {
@@ -431,8 +418,6 @@ out:
 	free(r.fields);
 	return ret < 0 ? ret : 0;
 }
-
-/* ---- events as text -------------------------------------------------------------------------- */
 
 struct path_texting {
 	struct timeline *t;

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "ask/states/exits.h"
 #include "ask/states/gaps.h"
 #include "base/array.h"
@@ -39,8 +34,6 @@ struct exits {
 	struct exits_cut cut;
 };
 
-/* ---- rows ----------------------------------------------------------------------------------------- */
-
 static bool exits_map_same(const void *rows, size_t i, const void *like)
 {
 	const struct exits_row *a = (const struct exits_row *)rows + i, *b = like;
@@ -68,8 +61,6 @@ void exits_map_release(struct exits_map *m)
 	map_release(&m->map);
 	*m = (struct exits_map){ 0 };
 }
-
-/* ---- threads ------------------------------------------------------------------------------------ */
 
 static bool exits_same_vcpu(const void *vcpus, size_t i, const void *step)
 {
@@ -110,8 +101,6 @@ static int exits_vcpu_of(struct exits *e, const struct step *s, size_t *index)
 	*index = e->n++;
 	return map_insert(&e->by_thread, hash, *index) ?: 1;
 }
-
-/* ---- stretches ------------------------------------------------------------------------------------- */
 
 static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, uint64_t key, uint32_t info)
 {
@@ -191,8 +180,6 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 	now->mmio = 0;
 	return ret;
 }
-
-/* ---- the part ------------------------------------------------------------------------------------------ */
 
 #define EXITS_EVENTS                                                                                         \
 	(STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT) | STEP_SET(STEP_MMIO) | STEP_SET(STEP_PORT) |    \
@@ -321,8 +308,6 @@ struct exits_cut exits_cut(const struct exits *e)
 {
 	return e->cut;
 }
-
-/* ---- names --------------------------------------------------------------------------------------- */
 
 #define NAME(...) snprintf(out, EXITS_NAME_MAX, __VA_ARGS__)
 

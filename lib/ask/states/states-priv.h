@@ -185,12 +185,8 @@ void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool 
 void state_track_end(struct states *st, struct state_track *t);
 /* Gives held spans that no event to come can change. */
 void state_tracks_give(struct states *st);
-/* A track that begins with the recording, unknown. -ENOMEM. */
-int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,
-		      int32_t pid);
 
 /* states-derive.c: found or made; NULL: none, or no room (states_left_out), or no memory (st->error). */
-struct state_task *state_task_find(const struct states *st, const struct state_input *in, int32_t pid);
 struct state_task *state_task_of(struct states *st, struct state_input *in, int32_t pid);
 struct state_vcpu *state_vcpu_of(struct states *st, struct state_input *in, int32_t pid);
 struct state_cpu *state_cpu_new(struct states *st, struct state_input *in, uint64_t number);

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The model of where time goes: takes steps in the order of time. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/array.h"
 #include "ask/states/states-priv.h"
-
-/* ---- opening ------------------------------------------------------------------------------ */
 
 static void input_begin(const struct states *st, struct state_input *in, const struct input *of)
 {
@@ -98,8 +93,6 @@ void states_close(struct states *st)
 	free(st);
 }
 
-/* ---- guests --------------------------------------------------------------------------- */
-
 static struct state_input *guest_input(struct states *st, const struct state_input *host,
 				       const struct offset_guest *g)
 {
@@ -154,8 +147,6 @@ int states_begin(struct states *st, uint64_t ts)
 				return st->error;
 	return 0;
 }
-
-/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* The bound of a guest's clock, which is the same up to the next offset point. */
 static uint64_t guest_bound(struct state_input *in, uint64_t raw)
@@ -303,8 +294,6 @@ int states_end(struct states *st)
 		state_track_end(st, st->tracks[i]);
 	return st->error;
 }
-
-/* ---- the result ---------------------------------------------------------------------------- */
 
 uint64_t states_from(const struct states *st)
 {

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The clocks of a recording's guests against the host's: by which method, and the options of both files. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/writer.h"
 #include "record/session/guests.h"
 #include "record/spool/spool.h"
 #include "sync/evidence.h"
 #include "base/array.h"
-
-/* ---- a spool as a source ----------------------------------------------------------------- */
 
 /*
  * A recording's pages as a source of evidence (sync/evidence.h): once all is
@@ -77,7 +70,7 @@ static int spool_source_open(struct spool_source *s, const struct spool *spool)
 	}
 	ret = ret ?: spool_get_text(spool, "pauses", &body);
 	if (!ret && body.len)
-		ret = pauses_decode(body.data, body.len, NULL, &source->pauses);
+		ret = pauses_decode(body.data, body.len, &source->pauses);
 	buf_release(&body);
 	if (ret == -ENOENT || ret == -EBADMSG) /* malformed pauses are ignored */
 		ret = 0;
@@ -86,8 +79,6 @@ out:
 		spool_source_close(s);
 	return ret;
 }
-
-/* ---- options of the files ----------------------------------------------------------------- */
 
 #define VCPUS_MAX   1024
 #define DOUBT_PARTS 100 /* one event of so many outside: the counters contradict the events */
@@ -149,8 +140,6 @@ static int note_shift(const struct session_guests *all, const struct session_gue
 		 (unsigned long long)r->events, by);
 	return 0;
 }
-
-/* ---- the methods ----------------------------------------------------------------------- */
 
 /* Alignment of all guests with one host, whose pages are read once. */
 struct aligning {
@@ -293,8 +282,6 @@ static int by_best(const struct guest_clock *c, struct sync_result *out)
 	return ret;
 }
 
-/* ---- while it is recorded ----------------------------------------------------------------- */
-
 #define SHOTS_NOW 1024 /* newest that count: four minutes of them */
 
 static int copy_newest(struct counter_log *to, struct counter_log *from)
@@ -333,8 +320,6 @@ bool session_guest_clock_now(const struct session_guests *all, const struct sess
 	cntvoff_log_release(&cntvoff);
 	return known;
 }
-
-/* ---- all guests ------------------------------------------------------------------------- */
 
 static void align_guest(void *ctx, size_t i)
 {
