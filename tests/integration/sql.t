@@ -224,6 +224,10 @@ like "$(sql "$data/x86/trace.dat" "SELECT reason FROM kvm_exits GROUP BY 1")" '^
 # where time goes: all of it, of each vCPU; what a guest's tasks lost to what their vCPUs did
 is "$(sql "${guest[@]}" "SELECT count(*), count(DISTINCT d) FROM (SELECT sum(dur) AS d FROM vcpu_states GROUP BY vcpu)")" 2,1 \
 	"vcpu_states: as long for each vCPU"
+# of a thread whose events are all within the time that stat counts
+is "$(sql tests/data/regions.dat "SELECT sum(dur) FROM vcpu_states WHERE tid = 114 AND state IN ('guest', 'hypervisor', 'not recorded') GROUP BY state ORDER BY state" |
+	xargs)" "$("$hyptrace" stat -q --csv --show vcpus tests/data/regions.dat | awk -F, '$4 == 114 { print $6, $7, $15 }')" \
+	"... and no state lasts over a pause between regions"
 is "$(sql "${guest[@]}" "SELECT (SELECT max(ts + dur) - min(ts) FROM vcpu_states), sum(dur) FROM vcpu_states WHERE vcpu = 0" | tr , '\n' | uniq | wc -l)" 1 \
 	"... from the recording's begin to its end"
 is "$(sql "${guest[@]}" "SELECT count(*) FROM hyp_calls AS h JOIN vcpu_states AS v ON v.state = 'hypervisor' AND v.ts = h.ts AND v.dur = h.dur AND v.tid = h.tid")" \

@@ -105,7 +105,10 @@ static int sql_state_filter(struct sql_cursor *cursor)
 	c->ended = false;
 	c->i = SIZE_MAX; /* in front of the first */
 	ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
-	return ret ? ret : states_open(&c->states, s->in, c->scan.t, s->steps, want, sql_state_span, c);
+	if (ret)
+		return ret;
+	merge_tell_pauses(c->scan.t->merge); /* a state does not last over the time in which nothing was recorded */
+	return states_open(&c->states, s->in, c->scan.t, s->steps, want, sql_state_span, c);
 }
 
 /* Takes the spans that the next records end: 1; 0: nothing is left. */
