@@ -172,11 +172,11 @@ static int watch_look(struct watcher *w, const struct watch_opts *o, const struc
 	return ret;
 }
 
-static int watch_loop(struct watcher *w, const struct watch_opts *o, const struct log *log)
+static int watch_loop(struct watcher *w, const struct watch_opts *o, int stop_fd, const struct log *log)
 {
 	uint64_t interval = o->interval * UNIT_MS, next = mono_ns() + interval;
-	struct pollfd stop = { .fd = stop_signals(), .events = POLLIN };
-	int ret = stop.fd < 0 ? stop.fd : 0;
+	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
+	int ret = 0;
 
 	while (!ret && !stop.revents) {
 		uint64_t now = mono_ns();
@@ -189,7 +189,6 @@ static int watch_loop(struct watcher *w, const struct watch_opts *o, const struc
 		/* after a long stop of the machine the looks in between are not made up for */
 		next = next + interval > now ? next + interval : now + interval;
 	}
-	fd_close(&stop.fd);
 	return ret;
 }
 
@@ -203,12 +202,15 @@ static int watch_run(const struct watch_opts *o, const struct log *log, bool *pa
 				     .top = o->top,
 				     .max_series = o->max_series };
 	struct watcher *w = NULL;
-	int ret = dir ? vcpu_hists_restore(&opts.hists) : -ENOENT;
+	/* first, so that all is put back whenever a signal comes */
+	int stop_fd = stop_signals(), ret = !dir ? -ENOENT : stop_fd < 0 ? stop_fd : 0;
 
+	ret = ret ?: vcpu_hists_restore(&opts.hists);
 	if (!ret && !o->restore)
-		ret = watcher_open(&w, &opts) ?: watch_loop(w, o, log);
+		ret = watcher_open(&w, &opts) ?: watch_loop(w, o, stop_fd, log);
 	*part = w && (w->part || !w->n_vcpus);
 	ret = watcher_close(w) ?: ret;
+	fd_close(&stop_fd);
 	free(dir);
 	return ret;
 }
