@@ -165,10 +165,42 @@ is "$(jq -c '.stolen[2], .exits[2], .watch.dropped' <"$tmp/out")" '{"vcpu":"Gues
 [ ! -e "$journal" ] && [ "$(<"$instance/buffer_size_kb")" = 1410 ]
 ok $? "all is put back"
 
+# ---- Debian's Prometheus, by node_exporter's textfile collector ----
+cp "$tmp/w.prom" "$tmp/first.prom"
 if command -v promtool >/dev/null; then
-	is "$(promtool check metrics <"$tmp/w.prom" 2>&1)" "" "promtool finds nothing"
+	is "$(promtool check metrics <"$tmp/w.prom" 2>&1)" "" "promtool check metrics finds nothing"
 else
 	skip 1 "no promtool (Debian: prometheus)"
+fi
+
+free_port() {
+	perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 1)->sockport'
+}
+asked() { # QUERY PATTERN
+	promtool query instant "http://127.0.0.1:$port" "$1" 2>/dev/null | grep -q "$2"
+}
+if command -v prometheus >/dev/null && command -v prometheus-node-exporter >/dev/null; then
+	exporter=$(free_port) port=$(free_port)
+	mkdir "$tmp/textfiles"
+	cp "$tmp/first.prom" "$tmp/textfiles/hyptrace.prom"
+	prometheus-node-exporter --collector.disable-defaults --collector.textfile \
+		--collector.textfile.directory="$tmp/textfiles" --web.listen-address="127.0.0.1:$exporter" 2>"$tmp/exporter.log" &
+	exporter_pid=$!
+	printf 'scrape_configs:\n- job_name: host\n  scrape_interval: 1s\n  static_configs:\n  - targets: ["127.0.0.1:%s"]\n' \
+		"$exporter" >"$tmp/prometheus.yml"
+	prometheus --config.file="$tmp/prometheus.yml" --storage.tsdb.path="$tmp/tsdb" \
+		--web.listen-address="127.0.0.1:$port" 2>"$tmp/prometheus.log" &
+	prometheus_pid=$!
+	wait_for asked 'topk(1, hyptrace_vcpu_stolen_seconds_total)' 'by="hog".*vcpu="0", vm="Guest"} => 1.638159623'
+	ok $? "Prometheus names who stole most" || diag "$(tail -n 3 "$tmp/exporter.log" "$tmp/prometheus.log")"
+	asked 'histogram_quantile(0.5, hyptrace_vcpu_wakeup_seconds_bucket)' ' => 0.0[0-9]*'
+	ok $? "... and a quantile of the wake-ups"
+	asked node_textfile_scrape_error ' => 0 '
+	ok $? "... and node_exporter found no error"
+	kill $exporter_pid $prometheus_pid
+	wait $exporter_pid $prometheus_pid
+else
+	skip 3 "no prometheus or no prometheus-node-exporter"
 fi
 
 watch --once --top 1
@@ -211,7 +243,8 @@ vmm 207 Guest 212
 wait_for grep -q '^hyptrace_watch_vcpus 3$' "$tmp/w.prom"
 is "$? $(grep -c 'pid == 212' "$journal")" "0 4" "a VM that comes is watched"
 entry 'pid:        212' 1 5 >>"$instance/events/synthetic/hyptrace_stolen/hist"
-wait_for grep -q '{vm="Guest-207",vcpu="0",by="(others)"} 0.000000005' "$tmp/w.prom"
+# the fake is never emptied, and counts again at each look
+wait_for grep -q '{vm="Guest-207",vcpu="0",by="(others)"} 0\.0000.*[1-9]' "$tmp/w.prom"
 ok $? "... by a name of its own"
 rm -r "$proc/207"
 wait_for grep -q '^hyptrace_watch_vcpus 2$' "$tmp/w.prom"
@@ -239,6 +272,29 @@ wait_for test -e "$tmp/t.prom"
 kill -TERM $pid
 wait $pid
 is "$? $(ls "$journal" 2>/dev/null)" "0 " "SIGTERM ends it, and all is put back"
+
+# ---- the unit, and the administrator's page -----------------------------------------------------
+
+unit=packaging/systemd/hyptrace-watch.service.in
+# shellcheck disable=SC2046 # words
+watch --once $(sed -n 's/^Environment="OPTIONS=\(.*\)"$/\1/p' $unit | sed "s,/var/lib/prometheus/node-exporter,$tmp,")
+is "$status $(grep -c '^hyptrace_watch_vcpus 2$' "$tmp/hyptrace.prom")" "0 1" "the unit's options are taken"
+if command -v systemd-analyze >/dev/null; then
+	sed "s,@bindir@,$build," $unit >"$tmp/hyptrace-watch.service"
+	is "$(systemd-analyze verify --man=no "$tmp/hyptrace-watch.service" 2>&1 | grep hyptrace-watch)" "" "the unit is valid"
+else
+	skip 1 "no systemd-analyze"
+fi
+sed -n '/^```yaml/,/^```/{/^```/!p}' Documentation/watch.md >"$tmp/rules.yml"
+if command -v promtool >/dev/null; then
+	like "$(promtool check rules "$tmp/rules.yml" 2>&1)" '^ *SUCCESS: 3 rules found' "the page's alerts are valid"
+else
+	skip 1 "no promtool (Debian: prometheus)"
+fi
+is "$(grep -o 'hyptrace_[a-z_]*[a-z]' Documentation/watch.md | sed 's/_\(bucket\|sum\|count\)$//' | sort -u | comm -23 - \
+	<(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$tmp/first.prom" | sort))" "" "the metrics that the page names are there"
+is "$(sed -n 's/^\.B \(hyptrace_[a-z_]*\).*/\1/p' Documentation/hyptrace-watch.1 | grep -v '_\(stolen\|wakeup\|exit\)$' | sort)" \
+	"$(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$tmp/first.prom" | sort)" "the manual has all metrics"
 
 # ---- what is missing --------------------------------------------------------------------------
 
