@@ -11,8 +11,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/outfile.h"
 #include "base/signals.h"
+#include "read/inputs.h"
 #include "record/tracefs/dir.h"
 #include "record/watch/watcher.h"
 
@@ -20,7 +20,7 @@ struct watch_opts {
 	uint64_t interval; /* ms */
 	uint64_t top, max_series;
 	const char *metrics, *journal;
-	bool once, restore, quiet;
+	bool no_exits, once, restore, quiet;
 	enum answer_form form;
 };
 
@@ -37,6 +37,8 @@ static const struct opt watch_rows[] = {
 	    "node_exporter",
 	    opts_set_text, WATCH(metrics)),
 	OPT(0, "once", NULL, "one look, an interval after the start; then exit", opts_set_flag, WATCH(once)),
+	OPT(0, "no-exits", NULL, "only stolen time and wake-ups, which cost guests less", opts_set_flag,
+	    WATCH(no_exits)),
 	OPT('t', "top", "N", "so many names of each vCPU have their own series (10)", opts_set_number,
 	    WATCH(top), .min = 1, .max = 1000),
 	OPT(0, "max-series", "N", "at most so many series of vCPUs (10000)", opts_set_number,
@@ -147,25 +149,16 @@ static int watch_print(struct watcher *w, const struct watch_opts *o, const stru
 
 /* ---- looks -------------------------------------------------------------------------------------- */
 
-static int watch_metrics_file(const char *path, const struct buf *text, const struct log *log)
-{
-	struct outfile out;
-	int ret = outfile_open(&out, path, false, log);
-
-	return ret ?: outfile_close(&out, write_all(out.fd, text->data, text->len));
-}
-
 /* One look, and what the options want of it. */
 static int watch_look(struct watcher *w, const struct watch_opts *o, const struct log *log)
 {
 	struct buf text = { 0 };
-	uint64_t left_out = 0;
 	int ret = watcher_look(w);
 
-	if (!ret && o->metrics)
-		ret = watcher_metrics(w, &text, &left_out) ?: watch_metrics_file(o->metrics, &text, log);
-	if (left_out)
-		log_warn(log, "%llu series are left out; raise --max-series", (unsigned long long)left_out);
+	if (!ret && o->metrics) {
+		watcher_metrics(w, &text);
+		ret = output_write(o->metrics, &text, &(struct inputs){ 0 }, log);
+	}
 	buf_release(&text);
 	if (!ret && (!o->metrics || o->form != ANSWER_TEXT))
 		ret = watch_print(w, o, log);
@@ -198,6 +191,7 @@ static int watch_run(const struct watch_opts *o, const struct log *log, bool *pa
 	struct watcher_opts opts = { .hists = { .tracing_dir = dir,
 						.journal = strcmp(o->journal, "none") ? o->journal : NULL,
 						.root = getenv("HYPTRACE_ROOT") ?: "",
+						.no_exits = o->no_exits,
 						.log = log },
 				     .top = o->top,
 				     .max_series = o->max_series };

@@ -210,6 +210,9 @@ watch --once --metrics "$tmp/w.prom" --max-series 6
 is "$(grep -c '^hyptrace_vcpu' "$tmp/w.prom") $(sed -n 's/^hyptrace_watch_left_out_series //p' "$tmp/w.prom")" "6 61" "--max-series"
 like "$err" '^hyptrace: warning: 61 series are left out; raise --max-series$' "... is reported"
 
+watch --once --no-exits --metrics "$tmp/w.prom"
+is "$status $(grep -c '^hyptrace_vcpu_exit' "$tmp/w.prom") $(grep -c '^hyptrace_vcpu_wakeup' "$tmp/w.prom")" "0 0 15" "--no-exits"
+
 # ---- what is changed, and a kill --------------------------------------------------------------
 
 "$hyptrace" watch --interval 100ms --journal "$journal" --metrics "$tmp/w.prom" 2>"$tmp/err2" &

@@ -122,7 +122,7 @@ static void metric_number(struct metrics *m, const char *name, const char *type,
 	buf_printf(m->out, "%s %llu\n", name, (unsigned long long)n);
 }
 
-int watcher_metrics(struct watcher *w, struct buf *out, uint64_t *left_out)
+void watcher_metrics(struct watcher *w, struct buf *out)
 {
 	struct metrics m = { .w = w, .out = out };
 	char seconds[32];
@@ -143,6 +143,8 @@ int watcher_metrics(struct watcher *w, struct buf *out, uint64_t *left_out)
 	metric_head(&m, "hyptrace_watch_cpu_seconds_total", "counter", "CPU time of hyptrace watch itself.");
 	buf_printf(out, "hyptrace_watch_cpu_seconds_total %s\n",
 		   seconds_text(clock_now(CLOCK_PROCESS_CPUTIME_ID), seconds));
-	*left_out = m.left_out;
-	return buf_status(out);
+	if (m.left_out > w->left_out)
+		log_warn(w->o->hists.log, "%llu series are left out; raise --max-series",
+			 (unsigned long long)m.left_out);
+	w->left_out = m.left_out;
 }

@@ -282,6 +282,10 @@ static int pairs_make(struct vcpu_hists *h, bool *part)
 		const struct watch_pair *p = h->pairs[i];
 		size_t mark = undo_mark(h->undo);
 
+		if (h->o->no_exits && p->all) {
+			h->pairs[i] = NULL;
+			continue;
+		}
 		if (!pair_make(h, p)) {
 			n++;
 			continue;

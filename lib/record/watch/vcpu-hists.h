@@ -15,6 +15,7 @@ struct vcpu_hists_opts {
 	const char *tracing_dir;
 	const char *journal; /* NULL: in memory */
 	const char *root;    /* prefix of /sys, "" */
+	bool no_exits;	     /* do without them: they cost guests most */
 	const struct log *log;
 };
 

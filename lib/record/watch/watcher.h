@@ -21,9 +21,10 @@ struct watcher {
 	struct strlist vms; /* names */
 	struct watch_vcpu *vcpus;
 	size_t n_vcpus;
-	uint64_t dropped; /* events without room */
-	uint64_t emptied; /* ... in histograms before they were emptied */
-	bool part;	  /* something cannot be watched here */
+	uint64_t dropped;  /* events without room */
+	uint64_t emptied;  /* ... in histograms before they were emptied */
+	uint64_t left_out; /* series of the last metrics */
+	bool part;	   /* something cannot be watched here */
 };
 
 /* 0 or -errno, logged: nothing is left then. Found VMs are watched from here on. */
@@ -40,9 +41,9 @@ const struct watch_sum *watcher_next(const struct watcher *w, const struct watch
 const char *watcher_label(struct watcher *w, const struct watch_sum *s, char out[32]);
 uint64_t watcher_ns(const struct watch_sum *s);
 /*
- * The sums as Prometheus' text (version 0.0.4, which node_exporter's textfile collector reads). -ENOMEM.
- * *left_out: series beyond max_series, which are not in it.
+ * The sums as Prometheus' text (version 0.0.4, which node_exporter's textfile collector reads). Series beyond
+ * max_series are left out, and counted; logged when there are more than before.
  */
-int watcher_metrics(struct watcher *w, struct buf *out, uint64_t *left_out);
+void watcher_metrics(struct watcher *w, struct buf *out);
 
 #endif

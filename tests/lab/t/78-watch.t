@@ -14,25 +14,32 @@ state='state() { (cd /sys/kernel/tracing && cat dynamic_events events/sched/*/tr
 thread() { grep -lx "$1" /proc/[0-9]*/task/*/comm | head -n 1 | cut -d / -f 5; }
 cp /bin/bash /tmp/hog'
 
-# QEMU is stopped before both begin and before both end, and the hog lives in between: both see all of it.
+# QEMU is stopped before both begin and before both end, and the hog lives in between: both see all of it. The
+# recording begins first: a switch is then recorded before the watch counts it, which takes an emulated machine
+# long enough to be seen in recorded times.
 guest 'for i in 1 2; do (while :; do :; done) & echo $!; done >/tmp/busy 2>/dev/null'
+cat >"$out/inside" <<-'END'
+	next() { rm -f /tmp/w.prom; while [ ! -e /tmp/w.prom ]; do sleep 0.1; done; }
+	hyptrace watch --interval 500ms --json --metrics /tmp/w.prom >/tmp/looks.json & watch=$!
+	next
+	kill -CONT $qemu
+	taskset -c 1 /tmp/hog -c "while :; do :; done" & hog=$!
+	sleep 5
+	kill $hog; sleep 0.2; kill -STOP $qemu; sleep 0.2
+	next
+	cp /tmp/w.prom /tmp/looks.json /mnt/out
+	kill $watch; wait $watch
+END
 run "$state"'
 	state >/tmp/before
 	for n in 0 1; do taskset -p -c $((n + 1)) $(thread "CPU $n/KVM") >/dev/null; done
-	qemu=$(pidof qemu-system-aarch64)
+	export qemu=$(pidof qemu-system-aarch64)
 	kill -STOP $qemu
-	rm -f /tmp/w.prom
-	hyptrace watch --interval 500ms --json --metrics /tmp/w.prom >/tmp/looks.json & watch=$!
-	i=0; while [ ! -e /tmp/w.prom ] && [ $((i++)) -lt 300 ]; do sleep 0.1; done
 	hyptrace record -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch -e sched:sched_waking -b 8192 \
-		-o /tmp/all.dat -- sh -c "
-		kill -CONT $qemu
-		taskset -c 1 /tmp/hog -c \"while :; do :; done\" & hog=\$!
-		sleep 5; kill \$hog; sleep 0.2; kill -STOP $qemu; sleep 0.2"; s=$?
-	rm /tmp/w.prom; while [ ! -e /tmp/w.prom ]; do sleep 0.1; done
-	kill -CONT $qemu; kill $watch; wait $watch; s=$((s + $?))
-	state | diff /tmp/before - >/tmp/after; s=$((s + $?))
-	cp /tmp/all.dat /tmp/w.prom /tmp/looks.json /tmp/after /mnt/out; exit $s'
+		-o /tmp/all.dat -- bash /mnt/out/inside; s=$?
+	kill -CONT $qemu
+	state | diff /tmp/before - >/mnt/out/after; s=$((s + $?))
+	cp /tmp/all.dat /mnt/out; exit $s'
 recorded "a watch while all is recorded; afterwards tracefs is as before" || diag "$(cat "$out/after")"
 
 "$build/hyptrace" stat -q --no-guests --show steal --rows 0 --json "$out/all.dat" >"$tmp/steal.json"
