@@ -188,18 +188,18 @@ static int watch_loop(struct watcher *w, const struct watch_opts *o, int stop_fd
 static int watch_run(const struct watch_opts *o, const struct log *log, bool *part)
 {
 	char *dir = tracefs_dir(getenv("HYPTRACE_TRACING_DIR"), log);
-	struct watcher_opts opts = { .hists = { .tracing_dir = dir,
-						.journal = strcmp(o->journal, "none") ? o->journal : NULL,
-						.root = getenv("HYPTRACE_ROOT") ?: "",
-						.no_exits = o->no_exits,
-						.log = log },
+	struct watcher_opts opts = { .tracing_dir = dir,
+				     .journal = strcmp(o->journal, "none") ? o->journal : NULL,
+				     .root = getenv("HYPTRACE_ROOT") ?: "",
+				     .no_exits = o->no_exits,
 				     .top = o->top,
-				     .max_series = o->max_series };
+				     .max_series = o->max_series,
+				     .log = log };
 	struct watcher *w = NULL;
 	/* first, so that all is put back whenever a signal comes */
 	int stop_fd = stop_signals(), ret = !dir ? -ENOENT : stop_fd < 0 ? stop_fd : 0;
 
-	ret = ret ?: vcpu_hists_restore(&opts.hists);
+	ret = ret ?: watcher_restore(&opts);
 	if (!ret && !o->restore)
 		ret = watcher_open(&w, &opts) ?: watch_loop(w, o, stop_fd, log);
 	*part = w && (w->part || !w->n_vcpus);

@@ -144,7 +144,7 @@ void watcher_metrics(struct watcher *w, struct buf *out)
 	buf_printf(out, "hyptrace_watch_cpu_seconds_total %s\n",
 		   seconds_text(clock_now(CLOCK_PROCESS_CPUTIME_ID), seconds));
 	if (m.left_out > w->left_out)
-		log_warn(w->o->hists.log, "%llu series are left out; raise --max-series",
+		log_warn(w->o->log, "%llu series are left out; raise --max-series",
 			 (unsigned long long)m.left_out);
 	w->left_out = m.left_out;
 }

@@ -5,7 +5,7 @@
  * histograms: libtracefs 1.6 makes synthetic events in the main instance only, and cannot undo anything after
  * a kill.
  */
-#include "record/watch/vcpu-hists.h"
+#include "record/watch/watcher.h"
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/decode/esr.h"
@@ -77,21 +77,12 @@ static const struct watch_pair exit_x86_pair = {
 	.hists = { { "pid,reason,lat.log2", "" } },
 };
 
-struct vcpu_hists {
-	const struct vcpu_hists_opts *o;
-	struct undo *undo;
-	struct tep_handle *tep;
-	const struct watch_pair *pairs[3]; /* NULL: cannot be watched */
-	size_t mark;			   /* in the journal, of what follows threads */
-	bool amd;			   /* x86: reasons are SVM's */
-};
-
 /* ---- events and triggers --------------------------------------------------------------------- */
 
 /* What libtracefs would have a shell do: echo 'LINE' >> FILE. False: no such event or field, or no memory. */
-static bool pair_print(struct vcpu_hists *h, const struct watch_pair *p, struct trace_seq *out)
+static bool pair_print(struct watcher *w, const struct watch_pair *p, struct trace_seq *out)
 {
-	struct tracefs_synth *s = tracefs_synth_alloc(h->tep, p->name, p->start[0], p->start[1], p->end[0],
+	struct tracefs_synth *s = tracefs_synth_alloc(w->tep, p->name, p->start[0], p->start[1], p->end[0],
 						      p->end[1], p->start[2], p->end[2], NULL);
 	/* the thread as a field of the end: its variable gets a name that no other trigger has */
 	bool bad = !s || tracefs_synth_add_end_field(s, p->end[2], "pid") ||
@@ -111,7 +102,7 @@ static bool pair_print(struct vcpu_hists *h, const struct watch_pair *p, struct 
 }
 
 /* lines: the synthetic event, the trigger of its start, that of its end; without filters. */
-static int pair_lines(struct vcpu_hists *h, const struct watch_pair *p, struct strlist *lines)
+static int pair_lines(struct watcher *w, const struct watch_pair *p, struct strlist *lines)
 {
 	struct trace_seq seq;
 	char *save, *part;
@@ -119,7 +110,7 @@ static int pair_lines(struct vcpu_hists *h, const struct watch_pair *p, struct s
 	int ret = 0;
 
 	trace_seq_init(&seq);
-	part = pair_print(h, p, &seq) ? strtok_r(seq.buffer, "'", &save) : NULL;
+	part = pair_print(w, p, &seq) ? strtok_r(seq.buffer, "'", &save) : NULL;
 	for (; part && !ret; part = strtok_r(NULL, "'", &save), quoted = !quoted)
 		ret = quoted ? strlist_add(lines, part) : 0;
 	trace_seq_destroy(&seq);
@@ -128,23 +119,23 @@ static int pair_lines(struct vcpu_hists *h, const struct watch_pair *p, struct s
 
 /* What removes it is journalled first: the instance stays while one with variables is there, a synthetic
  * event while it has one. */
-static int trigger_put(struct vcpu_hists *h, const char *system, const char *event, const char *line)
+static int trigger_put(struct watcher *w, const char *system, const char *event, const char *line)
 {
 	char *file = str_printf(WATCH_DIR "/events/%s/%s/trigger", system, event);
 	char *remove = str_printf("!%s", line);
-	int ret = file && remove ? undo_at_end(h->undo, file, remove) : -ENOMEM;
+	int ret = file && remove ? undo_at_end(w->undo, file, remove) : -ENOMEM;
 
 	if (!ret)
-		ret = undo_poke(h->undo, file, line);
+		ret = undo_poke(w->undo, file, line);
 	if (ret)
-		log_err(h->o->log, "cannot write the trigger '%s' of %s:%s: %s", line, system, event,
+		log_err(w->o->log, "cannot write the trigger '%s' of %s:%s: %s", line, system, event,
 			errno_text(ret));
 	free(remove);
 	free(file);
 	return ret;
 }
 
-static int trigger_of_threads(struct vcpu_hists *h, const char *const event[3], const char *line,
+static int trigger_of_threads(struct watcher *w, const char *const event[3], const char *line,
 			      const char *with, const struct watch_vcpu *v, size_t n)
 {
 	struct buf b = { 0 };
@@ -154,46 +145,46 @@ static int trigger_of_threads(struct vcpu_hists *h, const char *const event[3], 
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&b, "%s%s%s == %d", i ? " || " : " if ", i ? "" : with, event[2], (int)v[i].pid);
 	buf_addstr(&b, n && *with ? ")" : "");
-	ret = buf_str(&b) ? trigger_put(h, event[0], event[1], buf_str(&b)) : -ENOMEM;
+	ret = buf_str(&b) ? trigger_put(w, event[0], event[1], buf_str(&b)) : -ENOMEM;
 	buf_release(&b);
 	return ret;
 }
 
 /* n 0: of all threads. */
-static int pair_follow(struct vcpu_hists *h, const struct watch_pair *p, const struct watch_vcpu *v, size_t n)
+static int pair_follow(struct watcher *w, const struct watch_pair *p, const struct watch_vcpu *v, size_t n)
 {
 	struct strlist lines = { 0 };
-	int ret = pair_lines(h, p, &lines);
+	int ret = pair_lines(w, p, &lines);
 
-	ret = ret ?: trigger_of_threads(h, p->start, lines.v[1], p->with, v, n);
-	ret = ret ?: trigger_of_threads(h, p->end, lines.v[2], "", v, n);
+	ret = ret ?: trigger_of_threads(w, p->start, lines.v[1], p->with, v, n);
+	ret = ret ?: trigger_of_threads(w, p->end, lines.v[2], "", v, n);
 	strlist_release(&lines);
 	return ret;
 }
 
 /* -ENOENT: this kernel lacks an event or a field of it. */
-static int pair_make(struct vcpu_hists *h, const struct watch_pair *p)
+static int pair_make(struct watcher *w, const struct watch_pair *p)
 {
 	struct strlist lines = { 0 };
 	char *fields, *event = NULL;
-	int ret = pair_lines(h, p, &lines);
+	int ret = pair_lines(w, p, &lines);
 
 	if (ret)
 		goto out;
 	/* "s:NAME TYPE FIELD; ...", without s: where libtracefs sees no dynamic_events */
 	fields = strchr(lines.v[0], ' ');
 	event = str_printf("s:%s%s", p->name, fields ? fields : "");
-	ret = event ? dynamic_event_make(h->undo, event) : -ENOMEM;
+	ret = event ? dynamic_event_make(w->undo, event) : -ENOMEM;
 	if (ret)
-		log_err(h->o->log, "cannot make the event '%s': %s", event ? event : "", errno_text(ret));
+		log_err(w->o->log, "cannot make the event '%s': %s", event ? event : "", errno_text(ret));
 	for (size_t i = 0; i < ARRAY_SIZE(p->hists) && p->hists[i][0] && !ret; i++) {
 		char line[80];
 
 		snprintf(line, sizeof(line), "hist:keys=%s:vals=lat%s", p->hists[i][0], p->hists[i][1]);
-		ret = trigger_put(h, "synthetic", p->name, line);
+		ret = trigger_put(w, "synthetic", p->name, line);
 	}
 	if (!ret && p->all)
-		ret = pair_follow(h, p, NULL, 0);
+		ret = pair_follow(w, p, NULL, 0);
 out:
 	free(event);
 	strlist_release(&lines);
@@ -202,7 +193,7 @@ out:
 
 /* ---- begin and end ---------------------------------------------------------------------------- */
 
-int vcpu_hists_restore(const struct vcpu_hists_opts *o)
+int watcher_restore(const struct watcher_opts *o)
 {
 	struct undo *u;
 	struct stat st;
@@ -227,7 +218,7 @@ int vcpu_hists_restore(const struct vcpu_hists_opts *o)
 }
 
 /* Only these: tracefs_local_events() reads all of /proc/kallsyms, too. */
-static int formats_read(struct vcpu_hists *h)
+static int formats_read(struct watcher *w)
 {
 	static const char *const events[][2] = { { "sched", "sched_switch" },
 						 { "sched", "sched_waking" },
@@ -235,121 +226,114 @@ static int formats_read(struct vcpu_hists *h)
 						 { "kvm", "kvm_entry" } };
 	int ret = 0;
 
-	h->tep = tep_alloc();
+	w->tep = tep_alloc();
 	/* pairs_make() reports what is not watched without one */
-	for (size_t i = 0; h->tep && i < ARRAY_SIZE(events) && (!ret || ret == -ENOENT); i++) {
+	for (size_t i = 0; w->tep && i < ARRAY_SIZE(events) && (!ret || ret == -ENOENT); i++) {
 		struct buf text = { 0 };
 		char file[64];
 
 		snprintf(file, sizeof(file), "events/%s/%s/format", events[i][0], events[i][1]);
-		ret = read_file_at(undo_dirfd(h->undo), file, FORMAT_MAX, &text);
-		if (!ret && tep_parse_event(h->tep, (char *)text.data, text.len, events[i][0]))
+		ret = read_file_at(undo_dirfd(w->undo), file, FORMAT_MAX, &text);
+		if (!ret && tep_parse_event(w->tep, (char *)text.data, text.len, events[i][0]))
 			ret = -ENOENT;
 		buf_release(&text);
 	}
-	return !h->tep ? -ENOMEM : ret == -ENOENT ? 0 : ret;
+	return !w->tep ? -ENOMEM : ret == -ENOENT ? 0 : ret;
 }
 
-static int instance_make(struct vcpu_hists *h)
+static int instance_make(struct watcher *w)
 {
-	int ret = undo_mkdir(h->undo, WATCH_DIR);
+	int ret = undo_mkdir(w->undo, WATCH_DIR);
 
 	/* prepared by the administrator, or left by a kill whose journal is gone */
 	if (ret == -EEXIST)
-		ret = undo_lock(h->undo, WATCH_DIR);
+		ret = undo_lock(w->undo, WATCH_DIR);
 	if (ret)
 		return ret == -EBUSY
 			       ? ret
-			       : log_fail_errno(h->o->log, ret, "cannot make the instance '" WATCH_DIR "'");
-	if (!file_there(undo_dirfd(h->undo), WATCH_DIR "/events/sched/sched_switch/hist"))
+			       : log_fail_errno(w->o->log, ret, "cannot make the instance '" WATCH_DIR "'");
+	if (!file_there(undo_dirfd(w->undo), WATCH_DIR "/events/sched/sched_switch/hist"))
 		return log_fail(
-			h->o->log, -EOPNOTSUPP,
+			w->o->log, -EOPNOTSUPP,
 			"this kernel has no histograms of events: one with CONFIG_HIST_TRIGGERS=y and "
 			"CONFIG_SYNTH_EVENTS=y is needed");
 	/* nothing is recorded: no memory for it */
-	return undo_write(h->undo, WATCH_DIR "/buffer_size_kb", "4");
+	return undo_write(w->undo, WATCH_DIR "/buffer_size_kb", "4");
 }
 
-static int pairs_make(struct vcpu_hists *h, bool *part)
+static int pairs_make(struct watcher *w)
 {
-	struct tep_event *exit = tep_find_event_by_name(h->tep, "kvm", "kvm_exit");
+	struct tep_event *exit = tep_find_event_by_name(w->tep, "kvm", "kvm_exit");
 	size_t n = 0;
 
-	h->pairs[0] = &stolen_pair;
-	h->pairs[1] = &wakeup_pair;
-	h->pairs[2] = exit && tep_find_field(exit, "exit_reason") ? &exit_x86_pair : &exit_arm64_pair;
-	for (size_t i = 0; i < ARRAY_SIZE(h->pairs); i++) {
-		const struct watch_pair *p = h->pairs[i];
-		size_t mark = undo_mark(h->undo);
+	w->pairs[0] = &stolen_pair;
+	w->pairs[1] = &wakeup_pair;
+	w->pairs[2] = exit && tep_find_field(exit, "exit_reason") ? &exit_x86_pair : &exit_arm64_pair;
+	for (size_t i = 0; i < ARRAY_SIZE(w->pairs); i++) {
+		const struct watch_pair *p = w->pairs[i];
+		size_t mark = undo_mark(w->undo);
 
-		if (h->o->no_exits && p->all) {
-			h->pairs[i] = NULL;
+		if (w->o->no_exits && p->all) {
+			w->pairs[i] = NULL;
 			continue;
 		}
-		if (!pair_make(h, p)) {
+		if (!pair_make(w, p)) {
 			n++;
 			continue;
 		}
-		undo_to(h->undo, mark);
-		h->pairs[i] = NULL;
-		*part = true;
-		log_warn(h->o->log, "not watched: %s, for which the kernel lacks %s:%s or %s:%s%s", p->lost,
+		undo_to(w->undo, mark);
+		w->pairs[i] = NULL;
+		w->part = true;
+		log_warn(w->o->log, "not watched: %s, for which the kernel lacks %s:%s or %s:%s%s", p->lost,
 			 p->start[0], p->start[1], p->end[0], p->end[1],
 			 p->all ? "; load KVM (modprobe kvm) and start again" : "");
 	}
-	return n ? 0 : log_fail(h->o->log, -EOPNOTSUPP, "nothing can be watched here; run: hyptrace doctor");
+	return n ? 0 : log_fail(w->o->log, -EOPNOTSUPP, "nothing can be watched here; run: hyptrace doctor");
 }
 
-int vcpu_hists_open(struct vcpu_hists **out, const struct vcpu_hists_opts *o, bool *part)
+int vcpu_hists_open(struct watcher *w)
 {
-	struct vcpu_hists *h = calloc(1, sizeof(*h));
-	char *kvm_amd = str_printf("%s/sys/module/kvm_amd", o->root);
-	int ret = h && kvm_amd ? undo_open(&h->undo, o->tracing_dir, AT_FDCWD, o->journal, o->log) : -ENOMEM;
+	char *kvm_amd = str_printf("%s/sys/module/kvm_amd", w->o->root);
+	int ret = kvm_amd ? undo_open(&w->undo, w->o->tracing_dir, AT_FDCWD, w->o->journal, w->o->log)
+			  : -ENOMEM;
 
-	if (ret)
-		goto out;
-	h->o = o;
-	h->amd = !access(kvm_amd, F_OK);
-	tracefs_set_tracing_dir((char *)o->tracing_dir);
-	ret = formats_read(h) ?: instance_make(h) ?: pairs_make(h, part);
-	h->mark = undo_mark(h->undo);
 	if (!ret) {
-		*out = h;
-		h = NULL;
+		w->amd = !access(kvm_amd, F_OK);
+		tracefs_set_tracing_dir((char *)w->o->tracing_dir);
+		ret = formats_read(w) ?: instance_make(w) ?: pairs_make(w);
+		w->mark = undo_mark(w->undo);
 	}
-out:
 	free(kvm_amd);
-	vcpu_hists_close(h);
 	return ret;
 }
 
-int vcpu_hists_close(struct vcpu_hists *h)
+int vcpu_hists_close(struct watcher *w)
 {
 	int failed = 0;
 
-	if (h && h->undo) {
-		tep_free(h->tep);
-		failed = undo_all(h->undo);
-		undo_free(h->undo);
-		if (!failed && h->o->journal)
-			unlink(h->o->journal);
+	if (w->undo) {
+		failed = undo_all(w->undo);
+		undo_free(w->undo);
+		if (!failed && w->o->journal)
+			unlink(w->o->journal);
 	}
-	free(h);
+	if (w->tep)
+		tep_free(w->tep);
 	return failed ? -EIO : 0;
 }
 
 /* ---- looks -------------------------------------------------------------------------------------- */
 
-int vcpu_hists_follow(struct vcpu_hists *h, const struct watch_vcpu *v, size_t n)
+int vcpu_hists_follow(struct watcher *w)
 {
-	int ret = undo_to(h->undo, h->mark) ? -EIO : 0;
+	int ret = undo_to(w->undo, w->mark) ? -EIO : 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(h->pairs); i++) {
-		size_t some;
+	for (size_t i = 0; i < ARRAY_SIZE(w->pairs); i++) {
+		size_t n;
 
-		for (size_t at = 0; h->pairs[i] && !h->pairs[i]->all && at < n && !ret; at += some) {
-			some = n - at < FILTER_PIDS ? n - at : FILTER_PIDS;
-			ret = pair_follow(h, h->pairs[i], v + at, some);
+		for (size_t at = 0; w->pairs[i] && !w->pairs[i]->all && at < w->n_vcpus && !ret; at += n) {
+			n = w->n_vcpus - at < FILTER_PIDS ? w->n_vcpus - at : FILTER_PIDS;
+			ret = pair_follow(w, w->pairs[i], w->vcpus + at, n);
 		}
 	}
 	return ret;
@@ -365,33 +349,33 @@ static int entry_take(void *sums, const struct hist_entry *e)
 	return watch_sums_add(sums, kind, e);
 }
 
-int vcpu_hists_read(struct vcpu_hists *h, struct watch_sums *sums, struct hist_totals *totals)
+int vcpu_hists_read(struct watcher *w, struct hist_totals *totals)
 {
 	int ret = 0;
 
 	*totals = (struct hist_totals){ 0 };
-	for (size_t i = 0; i < ARRAY_SIZE(h->pairs) && !ret; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(w->pairs) && !ret; i++) {
 		struct buf text = { 0 };
 		char file[80];
 
-		if (!h->pairs[i])
+		if (!w->pairs[i])
 			continue;
-		snprintf(file, sizeof(file), WATCH_DIR "/events/synthetic/%s/hist", h->pairs[i]->name);
-		ret = read_file_at(undo_dirfd(h->undo), file, HIST_TEXT_MAX, &text);
+		snprintf(file, sizeof(file), WATCH_DIR "/events/synthetic/%s/hist", w->pairs[i]->name);
+		ret = read_file_at(undo_dirfd(w->undo), file, HIST_TEXT_MAX, &text);
 		if (ret)
-			log_err(h->o->log, "cannot read '%s': %s", file, errno_text(ret));
-		ret = ret ?: hist_text_read(text.data, text.len, entry_take, sums, totals);
+			log_err(w->o->log, "cannot read '%s': %s", file, errno_text(ret));
+		ret = ret ?: hist_text_read(text.data, text.len, entry_take, &w->sums, totals);
 		buf_release(&text);
 	}
 	return ret;
 }
 
-int vcpu_hists_empty(struct vcpu_hists *h)
+int vcpu_hists_empty(struct watcher *w)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(h->pairs); i++) {
-		const struct watch_pair *p = h->pairs[i];
+	for (size_t i = 0; i < ARRAY_SIZE(w->pairs); i++) {
+		const struct watch_pair *p = w->pairs[i];
 
 		for (size_t k = 0; p && k < ARRAY_SIZE(p->hists) && p->hists[k][0] && !ret; k++) {
 			char file[80], line[80];
@@ -399,16 +383,16 @@ int vcpu_hists_empty(struct vcpu_hists *h)
 			snprintf(file, sizeof(file), WATCH_DIR "/events/synthetic/%s/trigger", p->name);
 			snprintf(line, sizeof(line), "hist:keys=%s:vals=lat:clear%s", p->hists[k][0],
 				 p->hists[k][1]);
-			ret = undo_poke(h->undo, file, line);
+			ret = undo_poke(w->undo, file, line);
 		}
 	}
 	return ret;
 }
 
 /* By the event's own text: "vcpu 0 reason EPT_VIOLATION rip ..." */
-static bool x86_reason(struct vcpu_hists *h, uint64_t code, char out[32])
+static bool x86_reason(struct watcher *w, uint64_t code, char out[32])
 {
-	struct tep_event *event = tep_find_event_by_name(h->tep, "kvm", "kvm_exit");
+	struct tep_event *event = tep_find_event_by_name(w->tep, "kvm", "kvm_exit");
 	struct tep_format_field *reason = event ? tep_find_field(event, "exit_reason") : NULL,
 				*isa = event ? tep_find_field(event, "isa") : NULL;
 	uint8_t record[512] = { 0 };
@@ -420,10 +404,10 @@ static bool x86_reason(struct vcpu_hists *h, uint64_t code, char out[32])
 	    (size_t)isa->offset > sizeof(record) - 4)
 		return false;
 	memcpy(record, &(uint16_t){ (uint16_t)event->id }, 2);
-	memcpy(record + isa->offset, &(uint32_t){ h->amd ? 2 : 1 }, 4);
+	memcpy(record + isa->offset, &(uint32_t){ w->amd ? 2 : 1 }, 4);
 	memcpy(record + reason->offset, &(uint32_t){ (uint32_t)code }, 4);
 	trace_seq_init(&seq);
-	tep_print_event(h->tep, &seq, &r, "%s", TEP_PRINT_INFO);
+	tep_print_event(w->tep, &seq, &r, "%s", TEP_PRINT_INFO);
 	trace_seq_terminate(&seq);
 	name = seq.state == TRACE_SEQ__GOOD ? strstr(seq.buffer, "reason ") : NULL;
 	if (name)
@@ -432,12 +416,12 @@ static bool x86_reason(struct vcpu_hists *h, uint64_t code, char out[32])
 	return name && *out;
 }
 
-const char *vcpu_hists_reason(struct vcpu_hists *h, const struct watch_sum *s, char out[32])
+const char *vcpu_hists_reason(struct watcher *w, const struct watch_sum *s, char out[32])
 {
 	const char *name = !strcmp(s->word, "ec") ? esr_ec_name((unsigned int)s->code)
 						  : kvm_exit_arm_name((uint32_t)s->code);
 
-	if (!strcmp(s->word, "reason") && x86_reason(h, s->code, out))
+	if (!strcmp(s->word, "reason") && x86_reason(w, s->code, out))
 		return out;
 	if (name && strcmp(s->word, "reason") != 0)
 		snprintf(out, 32, "%s", name);

@@ -30,7 +30,7 @@ static int vcpu_order(const void *a, const void *b)
 /* The vCPUs whose threads are known. */
 static int vcpus_find(const struct watcher *w, struct strlist *vms, struct watch_vcpu **v, size_t *n)
 {
-	const struct guest_opts o = { .root = w->o->hists.root, .log = w->o->hists.log };
+	const struct guest_opts o = { .root = w->o->root, .log = w->o->log };
 	struct guests all;
 	int ret = guests_find(&all, &o);
 
@@ -55,7 +55,7 @@ static int histograms_empty(struct watcher *w)
 {
 	watch_sums_emptied(&w->sums);
 	w->emptied = w->dropped;
-	return vcpu_hists_empty(w->hists);
+	return vcpu_hists_empty(w);
 }
 
 /* Where VMs or threads of vCPUs came or went, the kernel watches those that are there. */
@@ -76,9 +76,9 @@ static int vcpus_follow(struct watcher *w)
 	w->vms = vms;
 	w->vcpus = v;
 	w->n_vcpus = n;
-	log_info(w->o->hists.log, "watches %zu vCPUs of %zu VMs", n, vms.n);
+	log_info(w->o->log, "watches %zu vCPUs of %zu VMs", n, vms.n);
 	/* a thread's number may come again as another's: what was counted of the old one goes */
-	return histograms_empty(w) ?: vcpu_hists_follow(w->hists, v, n);
+	return histograms_empty(w) ?: vcpu_hists_follow(w);
 }
 
 int watcher_open(struct watcher **out, const struct watcher_opts *o)
@@ -89,14 +89,14 @@ int watcher_open(struct watcher **out, const struct watcher_opts *o)
 	if (!w)
 		return -ENOMEM;
 	w->o = o;
-	ret = vcpu_hists_open(&w->hists, &o->hists, &w->part) ?: vcpus_follow(w);
+	ret = vcpu_hists_open(w) ?: vcpus_follow(w);
 	if (ret) {
 		watcher_close(w);
 		return ret;
 	}
 	if (!w->n_vcpus)
 		log_warn(
-			o->hists.log,
+			o->log,
 			"no VM's vCPU runs here, the next ones will be watched; see: hyptrace list --guests");
 	*out = w;
 	return 0;
@@ -108,7 +108,7 @@ int watcher_look(struct watcher *w)
 	int ret;
 
 	watch_sums_begin(&w->sums);
-	ret = vcpu_hists_read(w->hists, &w->sums, &totals);
+	ret = vcpu_hists_read(w, &totals);
 	ret = ret ?: watch_sums_settle(&w->sums, w->vcpus, w->n_vcpus, w->o->top);
 	if (ret)
 		return ret;
@@ -132,7 +132,7 @@ const struct watch_sum *watcher_next(const struct watcher *w, const struct watch
 const char *watcher_label(struct watcher *w, const struct watch_sum *s, char out[32])
 {
 	if (s->kind == WATCH_EXIT)
-		return vcpu_hists_reason(w->hists, s, out);
+		return vcpu_hists_reason(w, s, out);
 	return s->kind == WATCH_BY ? s->word : WATCH_OTHERS;
 }
 
@@ -147,7 +147,7 @@ int watcher_close(struct watcher *w)
 
 	if (!w)
 		return 0;
-	ret = vcpu_hists_close(w->hists);
+	ret = vcpu_hists_close(w);
 	watch_sums_release(&w->sums);
 	vcpus_release(&w->vms, w->vcpus);
 	free(w);
