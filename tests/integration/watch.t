@@ -253,6 +253,14 @@ rm -r "$proc/207"
 wait_for grep -q '^hyptrace_watch_vcpus 2$' "$tmp/w.prom"
 is "$? $(grep -c 'pid == 212' "$journal") $(grep -c Guest-207 "$tmp/w.prom")" "0 0 0" "a VM that goes leaves nothing"
 
+# shellcheck disable=SC2046 # words
+vmm 307 Big $(seq 1001 1070)
+wait_for grep -q '^hyptrace_watch_vcpus 72$' "$tmp/w.prom"
+is "$? $(grep -c 'prev_pid == ' "$journal") $(grep -o 'arg_[0-9_]*=common_timestamp' "$journal" | sort | uniq -d)" "0 2 " \
+	"72 vCPUs are in two triggers, whose variables have names of their own"
+rm -r "$proc/307"
+wait_for grep -q '^hyptrace_watch_vcpus 2$' "$tmp/w.prom"
+
 kill -KILL $pid
 wait $pid 2>/dev/null
 watch --restore

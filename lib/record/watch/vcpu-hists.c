@@ -397,15 +397,18 @@ static bool x86_reason(struct watcher *w, uint64_t code, char out[32])
 				*isa = event ? tep_find_field(event, "isa") : NULL;
 	uint8_t record[512] = { 0 };
 	struct tep_record r = { .data = record, .size = sizeof(record) };
+	uint32_t number = (uint32_t)code, vendor = w->amd ? 2 : 1;
 	struct trace_seq seq;
 	const char *name;
+	uint16_t id;
 
 	if (!reason || !isa || (size_t)reason->offset > sizeof(record) - 4 ||
 	    (size_t)isa->offset > sizeof(record) - 4)
 		return false;
-	memcpy(record, &(uint16_t){ (uint16_t)event->id }, 2);
-	memcpy(record + isa->offset, &(uint32_t){ w->amd ? 2 : 1 }, 4);
-	memcpy(record + reason->offset, &(uint32_t){ (uint32_t)code }, 4);
+	id = (uint16_t)event->id;
+	memcpy(record, &id, sizeof(id));
+	memcpy(record + isa->offset, &vendor, sizeof(vendor));
+	memcpy(record + reason->offset, &number, sizeof(number));
 	trace_seq_init(&seq);
 	tep_print_event(w->tep, &seq, &r, "%s", TEP_PRINT_INFO);
 	trace_seq_terminate(&seq);
