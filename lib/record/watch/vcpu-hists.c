@@ -79,7 +79,8 @@ static const struct watch_pair exit_x86_pair = {
 
 /* ---- events and triggers --------------------------------------------------------------------- */
 
-/* What libtracefs would have a shell do: echo 'LINE' >> FILE. False: no such event or field, or no memory. */
+/* Prints the commands of a shell by libtracefs: echo 'LINE' >> FILE. False: no such event or field, or no
+ * memory. */
 static bool pair_print(struct watcher *w, const struct watch_pair *p, struct trace_seq *out)
 {
 	struct tracefs_synth *s = tracefs_synth_alloc(w->tep, p->name, p->start[0], p->start[1], p->end[0],
@@ -117,8 +118,8 @@ static int pair_lines(struct watcher *w, const struct watch_pair *p, struct strl
 	return ret ?: lines->n == 3 ? 0 : -ENOENT;
 }
 
-/* What removes it is journalled first: the instance stays while one with variables is there, a synthetic
- * event while it has one. */
+/* Journals its removal first: the instance stays while a trigger with variables is there, a synthetic event
+ * while it has any trigger. */
 static int trigger_put(struct watcher *w, const char *system, const char *event, const char *line)
 {
 	char *file = str_printf(WATCH_DIR "/events/%s/%s/trigger", system, event);

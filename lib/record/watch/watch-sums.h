@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "record/watch/hist-text.h"
 
-/* What the kernel's histograms have counted of each vCPU's thread, since the first look. */
+/* Sums of the kernel's histograms of each vCPU's thread, since the first look. */
 
 enum watch_kind {
 	WATCH_STOLEN, /* time in which a vCPU could run and another task had its CPU */

@@ -58,7 +58,7 @@ static int histograms_empty(struct watcher *w)
 	return vcpu_hists_empty(w);
 }
 
-/* Where VMs or threads of vCPUs came or went, the kernel watches those that are there. */
+/* Lets the kernel watch the vCPUs that are there now, if they are others than before. */
 static int vcpus_follow(struct watcher *w)
 {
 	struct strlist vms = { 0 };
