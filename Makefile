@@ -71,6 +71,9 @@ NCURSES := $(shell $(PKG_CONFIG) --exists ncursesw && echo 1)
 # lines that can be edited at the prompt of hyptrace sql; it works without
 LIBEDIT := $(shell $(PKG_CONFIG) --exists libedit && echo 1)
 
+# hyptrace watch; everything else works without
+TRACEFS := $(shell $(PKG_CONFIG) --exists 'libtracefs >= 1.6' && echo 1)
+
 # hyptrace export --ctf, likewise
 BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
 
@@ -97,6 +100,7 @@ SQLITE :=
 NCURSES :=
 LIBEDIT :=
 BABELTRACE2 :=
+TRACEFS :=
 CPPFLAGS += -DHYPTRACE_STATIC
 endif
 
@@ -121,6 +125,12 @@ PACKAGES += babeltrace2
 CPPFLAGS += -DHYPTRACE_CTF
 else
 LIB_SRC := $(filter-out lib/convert/export/ctf%,$(LIB_SRC))
+endif
+ifeq ($(TRACEFS),1)
+PACKAGES += libtracefs
+CPPFLAGS += -DHYPTRACE_TRACEFS
+else
+LIB_SRC := $(filter-out $(addprefix lib/record/watch/,vcpu-hists.c watcher.c metrics.c),$(LIB_SRC))
 endif
 ifeq ($(LIBEDIT),1)
 PACKAGES += libedit
@@ -485,6 +495,7 @@ install: all
 	$(call install_filled,agent/hypertrace/hypertrace-guest.pc.in,$(libdir)/pkgconfig/hypertrace-guest.pc)
 	$(call install_filled,packaging/systemd/hyptrace-agent.service.in,$(unitdir)/hyptrace-agent.service)
 	$(call install_filled,packaging/systemd/hyptrace-flight.service.in,$(unitdir)/hyptrace-flight.service)
+	$(call install_filled,packaging/systemd/hyptrace-watch.service.in,$(unitdir)/hyptrace-watch.service)
 	install -D -m 644 -t $(DESTDIR)$(unitdir) packaging/systemd/hyptrace-agent.socket
 	$(install_plugin) -t $(DESTDIR)$(plugindir) $(PLUGIN_SO)
 	[ ! -e $(KSHARK_SO) ] || $(install_plugin) -t $(DESTDIR)$(ksharkdir) $(KSHARK_SO)

@@ -37,6 +37,8 @@ COMMAND(top, .summary = "show exits and where the time goes while a recording ru
 	.hint = "hyptrace stat FILES")
 COMMAND(view, .summary = "write recordings as one HTML page with a timeline and tables",
 	.hint = "open trace.html in a browser")
+COMMAND(watch, .summary = "count all the time who steals from which vCPU, without recording", .live = true,
+	.hint = "hyptrace record -e kvm -e sched -- sleep 10, to see why")
 COMMAND(why, .summary = "find the causes of a slow tail, or what took most time",
 	.hint = "hyptrace why --preset wakeup FILES, or irq, timer, virtio: the causes of slow ones",
 	.pages = true)

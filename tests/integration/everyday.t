@@ -37,6 +37,7 @@ table=(
 	"sync|--json|hyptrace sync --write x86.dat x86-Guest.dat|x86.dat x86-Guest.dat"
 	"top|--json|hyptrace stat $dat|--once -w 10 $dat"
 	"view|-|open $tmp/view.html in a browser|-o $tmp/view.html trace.dat"
+	"watch|-|hyptrace record -e kvm -e sched|--restore --journal $tmp/no-journal"
 	"why|--json|hyptrace why --preset wakeup trace.dat,|trace.dat"
 )
 

@@ -300,11 +300,15 @@ static void test_instance(void **state)
 	fake_put(&fake, "instances/newer/a", "1\n");
 	assert_int_equal(undo_write(u, "instances/new/a", "2"), 0);
 	assert_int_equal(undo_list(u, "instances/new/a", "3"), 0);
-	assert_int_equal(undo_at_end(u, "instances/new/a", "4"), 0);
+	/* what keeps it from being removed goes before it */
+	assert_int_equal(undo_at_end(u, "instances/new/a", "!4"), 0);
 	assert_int_equal(undo_write(u, "instances/newer/a", "2"), 0);
-	assert_string_equal(journal(), "rmdir\tinstances/new\nwrite\tinstances/newer/a\t1\n");
-	unlinkat(fake.fd, "instances/new/a", 0); /* tracefs removes the files itself */
+	assert_string_equal(journal(), "rmdir\tinstances/new\nwrite\tinstances/new/a\t!4\n"
+				       "write\tinstances/newer/a\t1\n");
 	u = again(u);
+	assert_int_equal(undo_to(u, 1), 0);
+	assert_string_equal(fake_line(&fake, "instances/new/a"), "!4");
+	unlinkat(fake.fd, "instances/new/a", 0); /* tracefs removes the files itself */
 	assert_int_equal(undo_all(u), 0);
 	assert_int_not_equal(faccessat(fake.fd, "instances/new", F_OK, 0), 0);
 	assert_string_equal(fake_line(&fake, "instances/newer/a"), "1");

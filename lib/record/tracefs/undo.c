@@ -200,11 +200,8 @@ static bool in_own_instance(const struct undo *u, const char *path)
 
 static int undo_note(struct undo *u, enum entry_op op, const char *path, const char *value)
 {
-	int ret;
+	int ret = undo_lock(u, path);
 
-	if (in_own_instance(u, path))
-		return 0;
-	ret = undo_lock(u, path);
 	if (ret)
 		return ret;
 	ret = journal_add(&u->journal, op, path, value);
@@ -244,6 +241,8 @@ static int save_members(struct undo *u, const char *path)
 
 static int save_value(struct undo *u, const char *path, const char *value)
 {
+	if (in_own_instance(u, path))
+		return 0;
 	return strcmp(value, "X") ? undo_note(u, ENTRY_WRITE, path, value) : save_members(u, path);
 }
 
@@ -299,7 +298,9 @@ static int save_list(struct undo *u, const char *path, struct buf *old)
 	u->refused = NULL;
 	if (ret)
 		return ret;
-	return buf_str(old) ? undo_note(u, ENTRY_LIST, path, buf_str(old)) : -ENOMEM;
+	if (!buf_str(old))
+		return -ENOMEM;
+	return in_own_instance(u, path) ? 0 : undo_note(u, ENTRY_LIST, path, buf_str(old));
 }
 
 int undo_list(struct undo *u, const char *path, const char *value)

@@ -20,7 +20,7 @@
  * was cut by the death of the writer: its change was never made.
  *
  * What is changed below an instance that undo_mkdir made is not journalled: it
- * goes with the instance.
+ * goes with the instance. (undo_at_end is the exception.)
  *
  * A buffer is changed by one undo at a time: what is journalled takes the lock of
  * the file's buffer (undo-priv.h) first, and keeps it until undo_free(). Where
@@ -85,7 +85,10 @@ int undo_mkdir(struct undo *u, const char *path);
  * and writes nothing (clears `trace`). From any thread.
  */
 int undo_poke(struct undo *u, const char *path, const char *value);
-/* Journals that `value` must be written to path at the end, whatever it is now. */
+/*
+ * Journals that `value` must be written to path at the end, whatever it is now; below an instance of ours,
+ * too: triggers with variables must go before it.
+ */
 int undo_at_end(struct undo *u, const char *path, const char *value);
 
 /*

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* hyptrace watch: who steals from which vCPU, and what exits cost, counted by the kernel all the time. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "base/answer.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/signals.h"
+#include "read/inputs.h"
+#include "record/tracefs/dir.h"
+#include "record/watch/watcher.h"
+
+struct watch_opts {
+	uint64_t interval; /* ms */
+	uint64_t top, max_series;
+	const char *metrics, *journal;
+	bool no_exits, once, restore, quiet;
+	enum answer_form form;
+};
+
+/* Gone at a reboot, as what it is about. */
+#define WATCH_JOURNAL "/run/hyptrace-watch.journal"
+
+#define WATCH(field) .off = offsetof(struct watch_opts, field)
+
+static const struct opt watch_rows[] = {
+	OPT_DURATION('i', "interval", "time from one look to the next (10s)", UNIT_S, UNIT_MS,
+		     WATCH(interval), .min = 100, .max = 3600000),
+	OPT('m', "metrics", "FILE",
+	    "write Prometheus' metrics to FILE at each look; ends with .prom for\n"
+	    "node_exporter",
+	    opts_set_text, WATCH(metrics)),
+	OPT(0, "once", NULL, "one look, an interval after the start; then exit", opts_set_flag, WATCH(once)),
+	OPT(0, "no-exits", NULL, "only stolen time and wake-ups, which cost guests less", opts_set_flag,
+	    WATCH(no_exits)),
+	OPT('t', "top", "N", "so many names of each vCPU have their own series (10)", opts_set_number,
+	    WATCH(top), .min = 1, .max = 1000),
+	OPT(0, "max-series", "N", "at most so many series of vCPUs (10000)", opts_set_number,
+	    WATCH(max_series), .min = 1, .max = 10000000),
+	OPT_JSON("for programs: an object for each look, times in ns", WATCH(form)),
+	OPT(0, "journal", "FILE", "note here what is changed in tracefs, none: nowhere\n(" WATCH_JOURNAL ")",
+	    opts_set_text, WATCH(journal)),
+	OPT(0, "restore", NULL, "put back what a killed watch has left, and exit", opts_set_flag,
+	    WATCH(restore)),
+	OPT_QUIET(WATCH(quiet)),
+	OPT_HELP,
+};
+
+const struct opts_table watch_table = {
+	.command = "watch",
+	.usage = "usage: hyptrace watch [OPTION...]\n"
+		 "       hyptrace watch --restore [--journal FILE]\n"
+		 "\n"
+		 "Counts all the time, in the kernel's histograms and without a recording: the time that\n"
+		 "each task took from each VM's vCPUs, their wake-ups and their exits by reason. Prints\n"
+		 "the sums since its start every 10 s.\n"
+		 "\n",
+	.rows = watch_rows,
+	.n = ARRAY_SIZE(watch_rows),
+};
+
+#ifdef HYPTRACE_TRACEFS
+
+/* ---- tables ------------------------------------------------------------------------------------- */
+
+/* Upper bound of the bucket that the 99th percentile lies in; not known: beyond all bounds. */
+static struct answer_cell cell_p99(const struct watch_counts *c)
+{
+	uint64_t below = 0;
+
+	for (unsigned int i = 0; i < WATCH_BUCKETS - 1; i++) {
+		below += c->buckets[i];
+		if (below >= c->n - c->n / 100)
+			return CELL_N(WATCH_BOUND_NS(i));
+	}
+	return CELL_NONE;
+}
+
+/* columns: vCPU; name or reason, but of wake-ups; number; time; percentile. Of stolen time only what it has.
+ */
+static void watch_table_write(struct answer *a, struct watcher *w, const char *key, const char *title,
+			      enum watch_kind kind, const struct answer_column *columns, size_t n)
+{
+	enum watch_kind to = kind == WATCH_STOLEN ? WATCH_BY : kind;
+	const struct watch_vcpu *v;
+	const struct watch_sum *s = NULL;
+
+	answer_table(a, key, title, columns, n);
+	while ((s = watcher_next(w, s, kind, to, &v))) {
+		char vcpu[300], label[32];
+		struct answer_cell cells[5] = { CELL_WORD(vcpu) };
+		size_t at = 1;
+
+		snprintf(vcpu, sizeof(vcpu), "%s:%u", v->vm, v->cpu);
+		if (kind != WATCH_WAKEUP)
+			cells[at++] = CELL_WORD(watcher_label(w, s, label));
+		if (kind != WATCH_STOLEN)
+			cells[at++] = CELL_N(s->all.n);
+		cells[at++] = CELL_N(watcher_ns(s));
+		if (kind != WATCH_STOLEN)
+			cells[at++] = cell_p99(&s->all);
+		answer_row(a, cells);
+	}
+	answer_table_end(a);
+}
+
+static int watch_print(struct watcher *w, const struct watch_opts *o, const struct log *log)
+{
+	static const struct answer_column own[] = { { "vcpus", "vCPUs", ANSWER_COUNT },
+						    { "dropped", "dropped", ANSWER_COUNT },
+						    { "cpu_ns", "own CPU time", ANSWER_DURATION } },
+					  stolen[] = { { "vcpu", "vCPU", ANSWER_WORD },
+						       { "by", "by", ANSWER_WORD },
+						       { "total_ns", "total", ANSWER_DURATION } },
+					  exits[] = { { "vcpu", "vCPU", ANSWER_WORD },
+						      { "reason", "reason", ANSWER_WORD },
+						      { "n", "n", ANSWER_COUNT },
+						      { "total_ns", "total", ANSWER_DURATION },
+						      { "p99_below_ns", "p99 below", ANSWER_DURATION } },
+					  wakeups[] = { { "vcpu", "vCPU", ANSWER_WORD },
+							{ "n", "n", ANSWER_COUNT },
+							{ "total_ns", "total", ANSWER_DURATION },
+							{ "p99_below_ns", "p99 below", ANSWER_DURATION } };
+	struct buf text = { 0 };
+	struct answer a;
+	int ret;
+
+	answer_begin(&a, o->form, &text);
+	answer_object(&a, "watch", own, ARRAY_SIZE(own),
+		      (struct answer_cell[]){ CELL_N(w->n_vcpus), CELL_N(w->dropped),
+					      CELL_N(clock_now(CLOCK_PROCESS_CPUTIME_ID)) });
+	watch_table_write(&a, w, "stolen", "Time in which a vCPU could run and others had its CPU",
+			  WATCH_STOLEN, stolen, ARRAY_SIZE(stolen));
+	watch_table_write(&a, w, "wakeups", "From the wake-up of a vCPU until it runs", WATCH_WAKEUP, wakeups,
+			  ARRAY_SIZE(wakeups));
+	watch_table_write(&a, w, "exits", "From an exit of a vCPU until it is entered again", WATCH_EXIT,
+			  exits, ARRAY_SIZE(exits));
+	answer_end(&a);
+	ret = print_answer(&text, log);
+	buf_release(&text);
+	return ret;
+}
+
+/* ---- looks -------------------------------------------------------------------------------------- */
+
+/* One look, and what the options want of it. */
+static int watch_look(struct watcher *w, const struct watch_opts *o, const struct log *log)
+{
+	struct buf text = { 0 };
+	int ret = watcher_look(w);
+
+	if (!ret && o->metrics) {
+		watcher_metrics(w, &text);
+		ret = output_write(o->metrics, &text, &(struct inputs){ 0 }, log);
+	}
+	buf_release(&text);
+	if (!ret && (!o->metrics || o->form != ANSWER_TEXT))
+		ret = watch_print(w, o, log);
+	return ret;
+}
+
+static int watch_loop(struct watcher *w, const struct watch_opts *o, int stop_fd, const struct log *log)
+{
+	uint64_t interval = o->interval * UNIT_MS, next = mono_ns() + interval;
+	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
+	int ret = 0;
+
+	while (!ret && !stop.revents) {
+		uint64_t now = mono_ns();
+
+		if (now < next && poll(&stop, 1, (int)((next - now + UNIT_MS - 1) / UNIT_MS)) >= 0)
+			continue;
+		ret = watch_look(w, o, log);
+		if (o->once)
+			break;
+		/* after a long stop of the machine the looks in between are not made up for */
+		next = next + interval > now ? next + interval : now + interval;
+	}
+	return ret;
+}
+
+static int watch_run(const struct watch_opts *o, const struct log *log, bool *part)
+{
+	char *dir = tracefs_dir(getenv("HYPTRACE_TRACING_DIR"), log);
+	struct watcher_opts opts = { .tracing_dir = dir,
+				     .journal = strcmp(o->journal, "none") ? o->journal : NULL,
+				     .root = getenv("HYPTRACE_ROOT") ?: "",
+				     .no_exits = o->no_exits,
+				     .top = o->top,
+				     .max_series = o->max_series,
+				     .log = log };
+	struct watcher *w = NULL;
+	/* first, so that all is put back whenever a signal comes */
+	int stop_fd = stop_signals(), ret = !dir ? -ENOENT : stop_fd < 0 ? stop_fd : 0;
+
+	ret = ret ?: watcher_restore(&opts);
+	if (!ret && !o->restore)
+		ret = watcher_open(&w, &opts) ?: watch_loop(w, o, stop_fd, log);
+	*part = w && (w->part || !w->n_vcpus);
+	ret = watcher_close(w) ?: ret;
+	fd_close(&stop_fd);
+	free(dir);
+	return ret;
+}
+
+#else
+
+static int watch_run(const struct watch_opts *o, const struct log *log, bool *part)
+{
+	return log_fail(log, -ENOTSUP,
+			"this hyptrace was built without libtracefs, which watch needs; install "
+			"libtracefs-dev and build it again");
+}
+
+#endif
+
+/* ---- the command -------------------------------------------------------------------------------- */
+
+int cmd_watch(int argc, char **argv)
+{
+	struct watch_opts o = { .interval = 10000, .top = 10, .max_series = 10000, .journal = WATCH_JOURNAL };
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	bool part = false;
+	int status;
+
+	if (!command_words(&watch_table, &argc, argv, &o, 0, 0, &status))
+		return status;
+	console.quiet = o.quiet;
+	status = console_status(&console, watch_run(&o, &log, &part));
+	return status == EXIT_OK && part ? EXIT_PART_LOST : status;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Reads the text of the kernel's histograms. */
+#include "record/watch/hist-text.h"
+#include "base/cursor.h"
+#include "base/escape.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define STRING_WIDTH 50 /* hist_trigger_print_key() pads texts to that */
+
+static bool hist_accept(struct cursor *c, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (cursor_left(c) < len || memcmp(c->p, text, len) != 0)
+		return false;
+	c->p += len;
+	return true;
+}
+
+static void hist_spaces(struct cursor *c)
+{
+	while (cursor_accept(c, ' '))
+		;
+}
+
+static bool hist_number(struct cursor *c, uint64_t *v)
+{
+	bool any = false;
+
+	hist_spaces(c);
+	for (*v = 0; cursor_peek(c) >= '0' && cursor_peek(c) <= '9'; any = true) {
+		unsigned int digit = cursor_u8(c) - '0';
+
+		if (__builtin_mul_overflow(*v, 10u, v) || __builtin_add_overflow(*v, digit, v))
+			return false;
+	}
+	return any;
+}
+
+/* Copies a task's name of up to 15 bytes, without the blanks that pad it. */
+static void hist_name(const uint8_t *name, char word[HIST_WORD])
+{
+	size_t len = HIST_WORD - 1, n;
+
+	while (len && name[len - 1] == ' ')
+		len--;
+	for (size_t i = 0; i < len; i += n) {
+		n = utf8_len(name + i, len - i);
+		if (n && !escape_control(name + i, len - i) && name[i] != '\n' && name[i] != '\t') {
+			memcpy(word + i, name + i, n);
+		} else {
+			n = 1;
+			word[i] = '?';
+		}
+	}
+	word[len] = 0;
+	/* kworker/3:1, kworker/u16:2: their numbers change all the time */
+	if (!strncmp(word, "kworker/", 8))
+		word[7] = 0;
+}
+
+static bool hist_key(struct cursor *c, struct hist_entry *e)
+{
+	const uint8_t *colon = memchr(c->p, ':', cursor_left(c));
+	size_t len = colon ? (size_t)(colon - c->p) : 0;
+	const uint8_t *name;
+	uint64_t log2;
+
+	if (hist_accept(c, "lat: ~ 2^")) {
+		if (!hist_number(c, &log2) || log2 > 64)
+			return false;
+		e->log2 = (int)log2;
+		return true;
+	}
+	if (!len || len >= sizeof(e->key) || *e->key)
+		return false;
+	memcpy(e->key, cursor_take(c, len), len);
+	if (!hist_accept(c, ": "))
+		return false;
+	if (strcmp(e->key, "by") != 0)
+		return hist_number(c, &e->number);
+	name = cursor_take(c, STRING_WIDTH);
+	if (name)
+		hist_name(name, e->word);
+	return name;
+}
+
+static bool hist_entry_read(struct cursor *c, struct hist_entry *e)
+{
+	*e = (struct hist_entry){ .log2 = -1 };
+	if (!hist_accept(c, "{ pid:") || !hist_number(c, &e->pid))
+		return false;
+	for (hist_spaces(c); hist_accept(c, ", "); hist_spaces(c))
+		if (!hist_key(c, e))
+			return false;
+	return hist_accept(c, "} hitcount:") && hist_number(c, &e->hits) && hist_accept(c, "  lat:") &&
+	       hist_number(c, &e->lat);
+}
+
+int hist_text_read(const void *text, size_t len, int (*take)(void *ctx, const struct hist_entry *e),
+		   void *ctx, struct hist_totals *totals)
+{
+	struct cursor c = cursor_at(text, len);
+	const char *rest;
+	size_t rest_len;
+
+	do {
+		struct hist_entry e;
+		uint64_t n;
+
+		if (cursor_peek(&c) == '{') {
+			bool good = hist_entry_read(&c, &e);
+			int ret = good ? take(ctx, &e) : 0;
+
+			if (ret)
+				return ret;
+			totals->bad += !good;
+		} else if (hist_accept(&c, "    Entries:") && hist_number(&c, &n)) {
+			totals->entries = n > totals->entries ? n : totals->entries;
+		} else if (hist_accept(&c, "    Dropped:") && hist_number(&c, &n)) {
+			totals->dropped += n;
+		}
+	} while (cursor_line(&c, &rest, &rest_len));
+	return 0;
+}
