@@ -4,6 +4,7 @@
 
 #include "ask/latency/event.h"
 #include "ask/path/window.h"
+#include "base/answer.h"
 
 /*
  * The chain of causes from a moment back to where nothing waited, across guest, host and hypervisor.
@@ -129,8 +130,32 @@ struct path_text {
 	char *name, *text; /* NULL: it was not found */
 };
 
-/* Another reading: of v, in the order of nr, all but nr is filled. -ENOMEM. */
-int path_texts(const struct inputs *in, struct timeline *t, struct path_text *v, size_t n);
-void path_texts_release(struct path_text *v, size_t n);
+/* Zero-initialised = empty. */
+struct path_texts {
+	struct path_text *v; /* path_texts() orders them by nr, each once */
+	size_t n;
+};
+
+/* Adds the record of that nr; those of the moment and of the events that prove its chain. -ENOMEM. */
+int path_texts_add(struct path_texts *x, uint64_t nr);
+int path_texts_want(struct path_texts *x, const struct path_moment *m, const struct path *p);
+/* Another reading, which fills all but nr. -ENOMEM. */
+int path_texts(const struct inputs *in, struct timeline *t, struct path_texts *x);
+/* NULL: it is not among them. */
+const struct path_text *path_texts_find(const struct path_texts *x, uint64_t nr);
+void path_texts_release(struct path_texts *x);
+
+/* ---- a chain as tables: path-answer.c ----------------------------------------------------------- */
+
+struct path_answer {
+	const struct inputs *in;
+	const struct steps *steps; /* they have learned tasks' names */
+	const struct path_moment *moment;
+	const struct path *path;
+	const struct path_texts *texts;
+};
+
+/* As hyptrace path prints it. */
+void path_answer_write(const struct path_answer *a, enum answer_form form, struct buf *out);
 
 #endif
