@@ -1,19 +1,118 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Writes a chain of causes as tables, with the events that prove it. */
+/* Writes a chain of causes as tables, with the events that prove it as text. */
 #include "ask/path/path.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "ask/states/histogram.h"
 #include "base/array.h"
 #include "base/decode/esr.h"
+#include "read/print.h"
 
 #define LABEL 64 /* of a task */
+
+/* ---- events as text -------------------------------------------------------------------------- */
+
+int path_texts_add(struct path_texts *x, uint64_t nr)
+{
+	const struct path_text text = { .nr = nr };
+
+	return array_push(&x->v, &x->n, &text, sizeof(text));
+}
+
+int path_texts_want(struct path_texts *x, const struct path_moment *m, const struct path *p)
+{
+	int ret = path_texts_add(x, m->nr);
+
+	for (size_t i = 0; i <= p->n && !ret; i++) {
+		const struct path_row *row = i < p->n ? &p->v[i].event : &p->event;
+
+		if (row->kind != STEP_NONE && row->kind != STEP_LOST)
+			ret = path_texts_add(x, row->nr);
+	}
+	return ret;
+}
+
+const struct path_text *path_texts_find(const struct path_texts *x, uint64_t nr)
+{
+	size_t i = array_lower_bound(x->v, x->n, sizeof(*x->v), u64_below, &nr);
+
+	return i < x->n && x->v[i].nr == nr ? &x->v[i] : NULL;
+}
+
+struct path_texting {
+	struct timeline *t;
+	struct print *print;
+	struct path_texts *texts;
+	size_t done;
+	uint64_t nr; /* of the run's first record */
+};
+
+static int path_texts_run(void *ctx, struct pass_run *run)
+{
+	struct path_texting *x = ctx;
+	const struct merge_run *records = run->records;
+	size_t n = x->texts->n;
+	int ret = 0;
+
+	for (; !ret && x->done < n && x->texts->v[x->done].nr - x->nr < records->n; x->done++) {
+		struct path_text *p = &x->texts->v[x->done];
+		const struct merge_record *m = &records->v[p->nr - x->nr];
+		struct buf ready = { 0 }, text = { 0 };
+		struct print_record rec = { 0 };
+
+		if (!m->data)
+			continue;
+		ret = print_begin(x->print, x->t, m, &rec, &ready);
+		if (!ret) {
+			print_fields(x->print, &rec, &ready, 0, &text);
+			p->name = strdup(rec.event ? rec.event->event->name : "");
+			p->text = strdup(buf_str(&text) ? buf_str(&text) : "");
+			ret = p->name && p->text ? 0 : -ENOMEM;
+		}
+		buf_release(&text);
+		buf_release(&ready);
+	}
+	x->nr += records->n;
+	return ret ? ret : x->done == n;
+}
+
+int path_texts(const struct inputs *in, struct timeline *t, struct path_texts *texts)
+{
+	struct path_texting x = { .t = t, .texts = texts };
+	const struct pass_part part = { .ctx = &x, .after = path_texts_run };
+	size_t n = 0;
+	int ret = print_open(&x.print, in, false);
+
+	array_sort(texts->v, texts->n, sizeof(*texts->v), compare_u64); /* nr is the first member */
+	for (size_t i = 0; i < texts->n; i++)
+		if (!i || texts->v[i].nr != texts->v[n - 1].nr)
+			texts->v[n++].nr = texts->v[i].nr;
+	texts->n = n;
+	if (!ret)
+		ret = pass_read(t, NULL, &part, 1);
+	print_close(x.print);
+	return ret < 0 ? ret : 0;
+}
+
+void path_texts_release(struct path_texts *x)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		free(x->v[i].name);
+		free(x->v[i].text);
+	}
+	free(x->v);
+	*x = (struct path_texts){ 0 };
+}
+
+/* ---- tables ------------------------------------------------------------------------------------- */
 
 static const char *path_task_label(const struct path_answer *a, size_t input, int32_t pid, char out[LABEL])
 {
 	if (pid)
-		snprintf(out, LABEL, "%s-%d", steps_comm(a->steps, input, pid) ?: "<...>", pid);
+		snprintf(out, LABEL, "%s-%d", steps_comm_at(a->steps, input, pid, a->moment->ts) ?: "<...>", pid);
 	else
 		snprintf(out, LABEL, "<idle>");
 	return out;

@@ -9,9 +9,9 @@
 
 #include "ask/states/pass.h"
 #include "base/array.h"
-#include "read/print.h"
 
 #define PATH_DONE 1
+#define PATH_KEPT 3 /* a joined reading keeps rows for so many times what a chain needs */
 
 /* Steps but for the contents of exits and for programs' marks. */
 #define PATH_STEPS (STEP_SET(STEP_MMIO) - 1)
@@ -55,6 +55,7 @@ struct path_reading {
 	size_t n_streams, left; /* left: streams whose losses are not read yet */
 	bool counted;		/* they are */
 	uint64_t until;		/* rows are kept up to then; 0: the moment is not found yet */
+	bool joins;		/* a pass of others, whose steps learn */
 	bool waits;		/* for the task to run again */
 };
 
@@ -289,22 +290,34 @@ static void path_moment_of_time(struct path_reading *r, uint64_t nr)
 						    .runs = true });
 }
 
+/* The moment in which a task comes to a CPU. */
+static struct path_moment path_moment_of_switch(const struct path_row *row)
+{
+	return (struct path_moment){ .ts = row->ts,
+				     .nr = row->nr,
+				     .bound = row->bound,
+				     .input = row->input,
+				     .cpu = row->cpu,
+				     .pid = (int32_t)row->a,
+				     .runs = true };
+}
+
+static bool path_row_enters(const struct path_row *row, size_t input, int64_t pid)
+{
+	return row->kind == STEP_SWITCH && row->input == input && (int32_t)row->a == pid;
+}
+
 /* The task that is waited for comes to a CPU. */
 static void path_moment_of_task(struct path_reading *r, uint64_t nr)
 {
 	const struct path_window *w = &r->f->window;
 	const struct path_row *row = w->n ? &w->v[w->n - 1] : NULL;
+	struct path_moment m;
 
-	if (r->ask->pid < 0 || !row || row->nr != nr || row->kind != STEP_SWITCH ||
-	    row->input != r->ask->input || (int32_t)row->a != r->ask->pid)
+	if (r->ask->pid < 0 || !row || row->nr != nr || !path_row_enters(row, r->ask->input, r->ask->pid))
 		return;
-	path_moment_found(r, &(struct path_moment){ .ts = row->ts,
-						    .nr = nr,
-						    .bound = row->bound,
-						    .input = row->input,
-						    .cpu = row->cpu,
-						    .pid = (int32_t)row->a,
-						    .runs = true });
+	m = path_moment_of_switch(row);
+	path_moment_found(r, &m);
 }
 
 /* ---- reading -------------------------------------------------------------------------------------- */
@@ -383,7 +396,7 @@ static int path_run(void *ctx, struct pass_run *run)
 		if (!r->f->found && !r->ask->event && !r->waits && m->ts > r->ask->time)
 			path_moment_of_time(r, r->nr + i);
 		for (; k < run->n_steps && run->steps[k].at == i; k++) {
-			if (!r->f->found)
+			if (!r->f->found && !r->joins)
 				steps_learn(r->steps, records, &run->steps[k], 1);
 			if (!before && path_take(r, &run->steps[k], m))
 				return -ENOMEM;
@@ -402,126 +415,123 @@ static int path_run(void *ctx, struct pass_run *run)
 	return 0;
 }
 
-int path_read(struct path_found *f, const struct inputs *in, struct timeline *t, const struct steps *steps,
-	      const struct path_ask *ask, const struct log *log)
+static void path_reading_release(struct path_reading *r)
 {
-	struct path_reading r = {
-		.in = in, .t = t, .steps = steps, .ask = ask, .f = f, .n_streams = merge_streams(t->merge)
-	};
-	const struct pass_part part = { .ctx = &r, .steps = PATH_STEPS, .after = path_run, .learns = true };
-	int ret = -ENOMEM;
-
-	r.fields = calloc(in->n + 1, sizeof(*r.fields));
-	r.streams = calloc(r.n_streams + 1, sizeof(*r.streams));
-	if (!r.fields || !r.streams)
-		goto out;
-	ret = 0;
-	for (size_t i = 0; !ret && i < in->n; i++)
-		ret = path_fields_open(&r, i, log);
-	if (!ret)
-		ret = pass_read(t, steps, &part, 1);
-	for (size_t i = 0; i < in->n; i++)
-		path_machine_covers(&r, i);
-	if (f->found && f->moment.ts > f->window.within)
-		path_window_keep(&f->window, f->moment.ts - f->window.within);
-out:
-	for (size_t i = 0; r.fields && i < in->n; i++)
-		event_match_release(&r.fields[i].match);
-	free(r.streams);
-	free(r.fields);
-	return ret < 0 ? ret : 0;
+	for (size_t i = 0; r->fields && i < r->in->n; i++)
+		event_match_release(&r->fields[i].match);
+	free(r->streams);
+	free(r->fields);
 }
 
-/* ---- events as text -------------------------------------------------------------------------- */
-
-int path_texts_add(struct path_texts *x, uint64_t nr)
+static int path_reading_begin(struct path_reading *r, const struct log *log)
 {
-	const struct path_text text = { .nr = nr };
+	int ret = 0;
 
-	return array_push(&x->v, &x->n, &text, sizeof(text));
-}
-
-int path_texts_want(struct path_texts *x, const struct path_moment *m, const struct path *p)
-{
-	int ret = path_texts_add(x, m->nr);
-
-	for (size_t i = 0; i <= p->n && !ret; i++) {
-		const struct path_row *row = i < p->n ? &p->v[i].event : &p->event;
-
-		if (row->kind != STEP_NONE && row->kind != STEP_LOST)
-			ret = path_texts_add(x, row->nr);
-	}
+	r->n_streams = merge_streams(r->t->merge);
+	r->fields = calloc(r->in->n + 1, sizeof(*r->fields));
+	r->streams = calloc(r->n_streams + 1, sizeof(*r->streams));
+	if (!r->fields || !r->streams)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < r->in->n; i++)
+		ret = path_fields_open(r, i, log);
 	return ret;
 }
 
-const struct path_text *path_texts_find(const struct path_texts *x, uint64_t nr)
+struct pass_part path_reading_part(struct path_reading *r)
 {
-	size_t i = array_lower_bound(x->v, x->n, sizeof(*x->v), u64_below, &nr);
-
-	return i < x->n && x->v[i].nr == nr ? &x->v[i] : NULL;
+	return (struct pass_part){
+		.ctx = r, .steps = PATH_STEPS, .after = path_run, .learns = !r->joins
+	};
 }
 
-struct path_texting {
-	struct timeline *t;
-	struct print *print;
-	struct path_texts *texts;
-	size_t done;
-	uint64_t nr; /* of the run's first record */
-};
-
-static int path_texts_run(void *ctx, struct pass_run *run)
+int path_read(struct path_found *f, const struct inputs *in, struct timeline *t, const struct steps *steps,
+	      const struct path_ask *ask, const struct log *log)
 {
-	struct path_texting *x = ctx;
-	const struct merge_run *records = run->records;
-	size_t n = x->texts->n;
-	int ret = 0;
+	struct path_reading r = { .in = in, .t = t, .steps = steps, .ask = ask, .f = f };
+	const struct pass_part part = path_reading_part(&r);
+	int ret = path_reading_begin(&r, log) ?: pass_read(t, steps, &part, 1);
 
-	for (; !ret && x->done < n && x->texts->v[x->done].nr - x->nr < records->n; x->done++) {
-		struct path_text *p = &x->texts->v[x->done];
-		const struct merge_record *m = &records->v[p->nr - x->nr];
-		struct buf ready = { 0 }, text = { 0 };
-		struct print_record rec = { 0 };
-
-		if (!m->data)
-			continue;
-		ret = print_begin(x->print, x->t, m, &rec, &ready);
-		if (!ret) {
-			print_fields(x->print, &rec, &ready, 0, &text);
-			p->name = strdup(rec.event ? rec.event->event->name : "");
-			p->text = strdup(buf_str(&text) ? buf_str(&text) : "");
-			ret = p->name && p->text ? 0 : -ENOMEM;
-		}
-		buf_release(&text);
-		buf_release(&ready);
-	}
-	x->nr += records->n;
-	return ret ? ret : x->done == n;
-}
-
-int path_texts(const struct inputs *in, struct timeline *t, struct path_texts *texts)
-{
-	struct path_texting x = { .t = t, .texts = texts };
-	const struct pass_part part = { .ctx = &x, .after = path_texts_run };
-	size_t n = 0;
-	int ret = print_open(&x.print, in, false);
-
-	array_sort(texts->v, texts->n, sizeof(*texts->v), compare_u64); /* nr is the first member */
-	for (size_t i = 0; i < texts->n; i++)
-		if (!i || texts->v[i].nr != texts->v[n - 1].nr)
-			texts->v[n++].nr = texts->v[i].nr;
-	texts->n = n;
-	if (!ret)
-		ret = pass_read(t, NULL, &part, 1);
-	print_close(x.print);
+	for (size_t i = 0; ret >= 0 && i < in->n; i++)
+		path_machine_covers(&r, i);
+	if (f->found && f->moment.ts > f->window.within)
+		path_window_keep(&f->window, f->moment.ts - f->window.within);
+	path_reading_release(&r);
 	return ret < 0 ? ret : 0;
 }
 
-void path_texts_release(struct path_texts *x)
+/* ---- in a pass of others --------------------------------------------------------------------------- */
+
+struct path_joined {
+	struct path_reading reading;
+	struct path_found found;
+};
+
+static const struct path_ask path_ask_later = { .time = UINT64_MAX, .input = SIZE_MAX, .cpu = -1, .pid = -1 };
+
+int path_reading_open(struct path_reading **out, const struct inputs *in, struct timeline *t, uint64_t within,
+		      size_t max)
 {
-	for (size_t i = 0; i < x->n; i++) {
-		free(x->v[i].name);
-		free(x->v[i].text);
+	struct path_joined *j = calloc(1, sizeof(*j));
+	int ret;
+
+	if (!j)
+		return -ENOMEM;
+	j->found.window = (struct path_window){ .within = PATH_KEPT * within, .max = max };
+	j->reading = (struct path_reading){
+		.in = in, .t = t, .ask = &path_ask_later, .f = &j->found, .joins = true
+	};
+	ret = path_reading_begin(&j->reading, NULL);
+	if (ret) {
+		path_reading_close(&j->reading);
+		return ret;
 	}
-	free(x->v);
-	*x = (struct path_texts){ 0 };
+	*out = &j->reading;
+	return 0;
+}
+
+void path_reading_close(struct path_reading *r)
+{
+	if (!r)
+		return;
+	path_window_release(&r->f->window);
+	path_reading_release(r);
+	free(r); /* the first member of a path_joined */
+}
+
+const struct path_window *path_reading_window(const struct path_reading *r)
+{
+	return &r->f->window;
+}
+
+bool path_reading_reached(const struct path_reading *r, uint64_t ts)
+{
+	const struct path_window *w = &r->f->window;
+
+	if (!w->n || w->v[w->n - 1].ts <= ts)
+		return false;
+	for (size_t i = 0; i < r->n_streams; i++)
+		if ((!r->streams[i].at || r->streams[i].last <= ts) && path_stream_gap(r, i))
+			return false;
+	return true;
+}
+
+int path_reading_find(struct path_reading *r, size_t input, int32_t pid, uint64_t ts, struct path_moment *m,
+		      struct path *p, bool *found)
+{
+	const struct path_window *all = &r->f->window;
+	struct path_window w = path_window_since(all, ts + 1);
+	const struct path_row *row = w.v;
+	uint64_t since;
+
+	while (row < w.v + w.n && !path_row_switches(row, (uint16_t)input, pid))
+		row++;
+	*found = row < w.v + w.n && path_row_enters(row, input, pid);
+	if (!*found)
+		return 0;
+	*m = path_moment_of_switch(row);
+	for (size_t i = 0; i < r->in->n; i++)
+		path_machine_covers(r, i);
+	since = all->within / PATH_KEPT;
+	w = path_window_since(all, m->ts > since ? m->ts - since : 0);
+	return path_find(p, &w, r->in, m);
 }

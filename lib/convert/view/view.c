@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reads recordings for a page: states of vCPUs and tasks, visits to the hypervisor, and losses. */
+/* Reads recordings for a page: states of vCPUs and tasks, visits to the hypervisor, losses, longest cases. */
 #include "convert/view/view.h"
 
 #include <errno.h>
@@ -24,6 +24,8 @@ struct view_reader {
 	struct states *vcpus, *tasks; /* apart, as in sql and stat: following tasks changes what vCPUs show */
 	struct view_stream *streams;
 	struct view view;
+	struct view_cases *cases;
+	uint32_t state_words[STATES]; /* 0: not looked up yet */
 };
 
 static uint32_t view_bound(uint64_t ns)
@@ -40,6 +42,36 @@ static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid)
 
 /* ---- states ------------------------------------------------------------------------------------- */
 
+static uint32_t view_state_word(struct view_reader *r, enum state state)
+{
+	uint32_t *word = &r->state_words[state];
+
+	if (!*word)
+		*word = view_word(&r->view, state_name(state));
+	return *word;
+}
+
+/* A vCPU that does not run its guest, or a guest's task that has no CPU. */
+static int view_state_case(struct view_reader *r, const struct state_span *s)
+{
+	static const uint64_t waiting = 1 << STATE_PREEMPTED | 1 << STATE_WAKING | 1 << STATE_HALTED |
+					1 << STATE_BLOCKED | 1 << STATE_RUNNABLE | 1 << STATE_SLEEPING;
+	static const uint64_t handled = 1 << STATE_HYP | 1 << STATE_FIRMWARE | 1 << STATE_HOST | 1 << STATE_VMM;
+	const struct state_owner *o = s->owner;
+	bool vcpu = o->kind == STATE_OF_VCPU;
+	const struct view_case one = { .kind = vcpu ? s->state : VIEW_CASE_TASK + s->state,
+				       .input = o->input,
+				       .cpu = s->cpu,
+				       .guest = vcpu && o->guest != STATE_NO_INPUT ? o->guest : UINT32_MAX,
+				       .vcpu = vcpu ? o->vcpu : UINT32_MAX,
+				       .pid = o->pid,
+				       .waits = waiting >> s->state & 1,
+				       .from = s->from,
+				       .to = s->to };
+
+	return o->kind != STATE_OF_TASK && (one.waits || handled >> s->state & 1) ? view_cases_add(r->cases, &one) : 0;
+}
+
 static int view_state(void *reader, const struct state_span *s)
 {
 	struct view_reader *r = reader;
@@ -51,11 +83,13 @@ static int view_state(void *reader, const struct state_span *s)
 	};
 	struct view_label label = { .coarse = s->coarse };
 
+	if (view_state_case(r, s))
+		return -ENOMEM;
 	/* a CPU's lane has what runs there; a task that sleeps or waits is on none */
 	if (!vcpu && s->state != STATE_RUNNING && s->state != STATE_STOLEN)
 		return 0;
-	label.state = view_word(v, state_name(s->state));
-	label.by = view_word(v, s->by == STATE_UNKNOWN ? NULL : state_name(s->by));
+	label.state = view_state_word(r, s->state);
+	label.by = s->by == STATE_UNKNOWN ? 0 : view_state_word(r, s->by);
 	label.reason = view_word(v, states_reason(vcpu ? r->vcpus : r->tasks, s));
 	label.class = view_word(v, exit ? esr_ec_name((unsigned int)s->class) : NULL);
 	if (vcpu) {
@@ -94,8 +128,17 @@ static int view_visit(struct view_reader *r, const struct span *s)
 				    .task = view_task(r, s->machine, s->pid),
 				    .pid = s->pid > 0 ? s->pid : 0 };
 
+	const struct view_case one = { .kind = VIEW_CASE_VISIT,
+				       .input = s->machine,
+				       .cpu = s->cpu,
+				       .guest = UINT32_MAX,
+				       .from = s->from,
+				       .to = s->to };
+
 	if (s->end != SPAN_PAIRED || s->to <= s->from)
 		return 0;
+	if (view_cases_add(r->cases, &one))
+		return -ENOMEM;
 	return view_add(&r->view, &lane, &label,
 			(struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
@@ -134,7 +177,7 @@ static int view_after(void *reader, struct pass_run *run)
 		if (!ret && step_visit(&stream->visit, s, 0, &done))
 			ret = view_visit(r, &done);
 	}
-	return ret;
+	return ret ?: view_cases_fill(r->cases, false);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------ */
@@ -156,7 +199,7 @@ static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)
 int view_write(const struct view_job *job, int fd)
 {
 	struct view_reader r = { .job = job, .view.full = job->full };
-	struct pass_part parts[3];
+	struct pass_part parts[4];
 	uint64_t from, to;
 	int ret = view_extent(job->in, &from, &to);
 
@@ -164,7 +207,7 @@ int view_write(const struct view_job *job, int fd)
 		return ret;
 	view_open(&r.view, from, to);
 	r.streams = calloc(merge_streams(job->timeline->merge) + 1, sizeof(*r.streams));
-	ret = r.streams ? 0 : -ENOMEM;
+	ret = r.streams ? view_cases_open(&r.cases, job) : -ENOMEM;
 	ret = ret ?: states_open(&r.vcpus, job->in, job->timeline, job->steps, STATES_VCPUS, view_state, &r);
 	ret = ret
 		      ?: states_open(&r.tasks, job->in, job->timeline, job->steps,
@@ -173,7 +216,8 @@ int view_write(const struct view_job *job, int fd)
 		goto out;
 	parts[0] = states_part(r.vcpus);
 	parts[1] = states_part(r.tasks);
-	parts[2] = (struct pass_part){ .ctx = &r,
+	parts[2] = view_cases_part(r.cases);
+	parts[3] = (struct pass_part){ .ctx = &r,
 				       .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
 						STEP_SET(STEP_HYP_OTHER),
 				       .after = view_after };
@@ -182,10 +226,12 @@ int view_write(const struct view_job *job, int fd)
 	r.view.left_out = states_left_out(r.vcpus) + states_left_out(r.tasks);
 	for (size_t i = 0; i < r.view.n_losses; i++)
 		r.view.losses[i].hyp = r.streams[r.view.losses[i].stream].hyp;
-	ret = ret ?: view_finish(&r.view) ?: view_page(&r.view, job, fd);
+	ret = ret ?: view_cases_fill(r.cases, true) ?: view_cases_texts(r.cases);
+	ret = ret ?: view_finish(&r.view) ?: view_page(&r.view, job, r.cases, fd);
 out:
 	states_close(r.vcpus);
 	states_close(r.tasks);
+	view_cases_close(r.cases);
 	free(r.streams);
 	view_release(&r.view);
 	return ret;

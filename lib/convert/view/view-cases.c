@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The longest cases of each meaning: the chain of causes of those that waited, and the events in all of them. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ask/path/path.h"
+#include "base/array.h"
+#include "convert/view/view-priv.h"
+
+#define CASES_OF_A_KIND 16
+#define CASE_EVENTS	12 /* at each end of a case */
+#define CASE_ROWS	(1u << 19)
+#define CASE_ROWS_OF_A_RUN 65536 /* more than a run has */
+
+struct view_found {
+	struct view_case is;
+	bool done, explained;
+	struct path_moment moment;
+	struct path path;
+	struct path_row events[4 * CASE_EVENTS];
+	size_t n_events;
+};
+
+struct view_cases {
+	const struct view_job *job;
+	struct path_reading *reading;
+	struct view_found *v[VIEW_CASE_KINDS][CASES_OF_A_KIND]; /* n of them */
+	size_t n[VIEW_CASE_KINDS];
+	uint64_t least[VIEW_CASE_KINDS]; /* ns: shorter ones are not wanted */
+	struct path_texts texts;
+};
+
+int view_cases_open(struct view_cases **out, const struct view_job *job)
+{
+	struct view_cases *c = calloc(1, sizeof(*c));
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	c->job = job;
+	ret = path_reading_open(&c->reading, job->in, job->timeline, UNIT_S, CASE_ROWS);
+	if (ret)
+		free(c);
+	else
+		*out = c;
+	return ret;
+}
+
+static void view_found_free(struct view_found *f)
+{
+	path_release(&f->path);
+	free(f);
+}
+
+void view_cases_close(struct view_cases *c)
+{
+	if (!c)
+		return;
+	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
+		for (size_t i = 0; i < c->n[kind]; i++)
+			view_found_free(c->v[kind][i]);
+	path_texts_release(&c->texts);
+	path_reading_close(c->reading);
+	free(c);
+}
+
+struct pass_part view_cases_part(struct view_cases *c)
+{
+	return path_reading_part(c->reading);
+}
+
+static uint64_t view_found_length(const struct view_found *f)
+{
+	return f->is.to - f->is.from;
+}
+
+int view_cases_add(struct view_cases *c, const struct view_case *one)
+{
+	struct view_found **v = c->v[one->kind], *add;
+	size_t *n = &c->n[one->kind], at = 0;
+
+	if (one->to - one->from <= c->least[one->kind])
+		return 0;
+	add = calloc(1, sizeof(*add));
+	if (!add)
+		return -ENOMEM;
+	add->is = *one;
+	if (*n < CASES_OF_A_KIND) {
+		v[(*n)++] = add;
+		return 0;
+	}
+	for (size_t i = 1; i < *n; i++)
+		at = view_found_length(v[i]) < view_found_length(v[at]) ? i : at;
+	c->least[one->kind] = view_found_length(v[at]);
+	if (view_found_length(add) > c->least[one->kind]) {
+		view_found_free(v[at]);
+		v[at] = add;
+	} else {
+		view_found_free(add);
+	}
+	return 0;
+}
+
+/* ---- events and causes ----------------------------------------------------------------------------- */
+
+/* The first and the last events of a CPU in the case. */
+static void view_found_events(struct view_found *f, const struct path_window *w, uint32_t input, uint32_t cpu)
+{
+	struct path_window part = path_window_since(w, f->is.from);
+	struct path_row *first = f->events + f->n_events, *last = first + CASE_EVENTS;
+	size_t n = 0;
+
+	for (const struct path_row *r = part.v; r < part.v + part.n && r->ts <= f->is.to; r++) {
+		if (r->input != input || r->cpu != cpu || r->kind == STEP_LOST)
+			continue;
+		if (n < CASE_EVENTS)
+			first[n] = *r;
+		else
+			last[(n - CASE_EVENTS) % CASE_EVENTS] = *r;
+		n++;
+	}
+	f->n_events += n < 2 * CASE_EVENTS ? n : 2 * CASE_EVENTS;
+}
+
+/* Whether rows that the case needs are soon dropped. */
+static bool view_found_old(const struct view_found *f, const struct path_window *w)
+{
+	return w->n + CASE_ROWS_OF_A_RUN >= CASE_ROWS || w->v[w->n - 1].ts - f->is.to >= UNIT_S;
+}
+
+static int view_found_fill(struct view_cases *c, struct view_found *f, bool end)
+{
+	const struct path_window *w = path_reading_window(c->reading);
+	int ret = 0;
+
+	if (f->done || !w->n || (!end && (!path_reading_reached(c->reading, f->is.to) || !view_found_old(f, w))))
+		return 0;
+	f->done = true;
+	view_found_events(f, w, f->is.input, f->is.cpu);
+	if (f->is.guest != UINT32_MAX)
+		view_found_events(f, w, f->is.guest, f->is.vcpu);
+	if (f->is.waits)
+		ret = path_reading_find(c->reading, f->is.input, f->is.pid, f->is.to - 1, &f->moment, &f->path,
+					&f->explained);
+	return ret;
+}
+
+int view_cases_fill(struct view_cases *c, bool end)
+{
+	int ret = 0;
+
+	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
+		for (size_t i = 0; i < c->n[kind] && !ret; i++)
+			ret = view_found_fill(c, c->v[kind][i], end);
+	return ret;
+}
+
+int view_cases_texts(struct view_cases *c)
+{
+	struct timeline *t = NULL;
+	int ret = timeline_open(&t, c->job->in, NULL, NULL, NULL);
+
+	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
+		for (size_t i = 0; i < c->n[kind] && !ret; i++) {
+			const struct view_found *f = c->v[kind][i];
+
+			ret = f->explained ? path_texts_want(&c->texts, &f->moment, &f->path) : 0;
+			for (size_t k = 0; k < f->n_events && !ret; k++)
+				ret = path_texts_add(&c->texts, f->events[k].nr);
+		}
+	ret = ret ?: path_texts(c->job->in, t, &c->texts);
+	timeline_close(t);
+	return ret;
+}
+
+/* ---- the page's head ------------------------------------------------------------------------------- */
+
+static void head_chains(const struct view_cases *c, uint64_t origin, struct json *j)
+{
+	struct path_answer answer = { .in = c->job->in, .steps = c->job->steps, .texts = &c->texts };
+
+	json_key(j, "chains");
+	json_array(j);
+	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
+		for (size_t i = 0; i < c->n[kind]; i++) {
+			const struct view_found *f = c->v[kind][i];
+
+			if (!f->explained)
+				continue;
+			answer.moment = &f->moment;
+			answer.path = &f->path;
+			json_object(j);
+			json_key_u64(j, "machine", f->is.input);
+			json_key_u64(j, "pid", (uint64_t)f->is.pid);
+			json_key_u64(j, "from", f->is.from - origin);
+			json_key_u64(j, "to", f->is.to - origin);
+			json_key(j, "answer");
+			path_answer_write(&answer, ANSWER_JSON, j->out);
+			j->keyed = false;
+			json_object_end(j);
+		}
+	json_array_end(j);
+}
+
+static int view_row_order(const void *a, const void *b)
+{
+	const struct path_row *x = a, *y = b;
+
+	return ORDER(x->nr, y->nr);
+}
+
+static void head_event(const struct path_row *r, const struct path_text *text, uint64_t origin, struct json *j)
+{
+	json_array(j);
+	json_u64(j, r->input);
+	json_u64(j, r->cpu);
+	json_u64(j, r->ts - origin);
+	json_u64(j, r->bound + 1u); /* 0: unknown */
+	json_str(j, text->name);
+	json_str(j, text->text);
+	json_array_end(j);
+}
+
+int view_cases_head(const struct view_cases *c, uint64_t origin, struct json *j)
+{
+	struct path_row *rows = NULL;
+	size_t n = 0;
+	int ret = 0;
+
+	head_chains(c, origin, j);
+	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
+		for (size_t i = 0; i < c->n[kind]; i++)
+			for (size_t k = 0; k < c->v[kind][i]->n_events && !ret; k++)
+				ret = array_push(&rows, &n, &c->v[kind][i]->events[k], sizeof(*rows));
+	array_sort(rows, n, sizeof(*rows), view_row_order);
+	json_key(j, "events");
+	json_array(j);
+	for (size_t i = 0; i < n; i++) {
+		const struct path_text *text = path_texts_find(&c->texts, rows[i].nr);
+
+		if (text && text->name && (!i || rows[i].nr != rows[i - 1].nr))
+			head_event(&rows[i], text, origin, j);
+	}
+	json_array_end(j);
+	free(rows);
+	return ret;
+}
