@@ -32,12 +32,14 @@ expected() { # ARG...
 		vcpu_states "$@"
 	rows "'cpu' machine cpu ts dur state by reason '-' name coalesce(tid,0) other_name coalesce(other_tid,0) coarse ts_bound end_bound ''" \
 		"thread_states WHERE state IN ('running', 'stolen')" "$@"
+	rows "'task' machine '' ts dur state by reason '-' name coalesce(tid,0) other_name coalesce(other_tid,0) coarse ts_bound end_bound ''" \
+		"thread_states WHERE state IN ('runnable', 'sleeping') AND machine != 'host'" "$@"
 	rows "'hyp' machine cpu ts dur 'hypervisor' '' reason '' '-' '-' '' 0 0 0 0 ''" "hyp_calls WHERE dur > 0" "$@" 2>/dev/null
 }
 
 # sql has no class of the exit of tasks' states, no task of visits, and names by the files' tables only.
 comparable() {
-	perl -F'\t' -lane '$F[8] = "-" if $F[0] eq "cpu"; $F[10] = "-" if $F[0] eq "hyp"; @F[9, 11] = ("-", "-");
+	perl -F'\t' -lane '$F[8] = "-" if $F[0] =~ /cpu|task/ and $F[0] ne "vcpu"; $F[10] = "-" if $F[0] eq "hyp"; @F[9, 11] = ("-", "-");
 		$#F = 16; print join "\t", map { $_ // "" } @F' | sort
 }
 
@@ -53,6 +55,43 @@ for file in stock/trace steal/trace raw/trace guest/trace guest/trace-Guest x86/
 	ok $? "$file: it is not empty"
 	same "$tmp/got" "$tmp/expected" "$file: its spans are those of sql"
 done
+
+# ---- chains and events ----------------------------------------------------------------------------------------
+
+# Each chain of the page, and what path says of the same wait: two lines of JSON.
+chains() { # FILE
+	local machine pid at n=0
+	data --head >"$tmp/head"
+	jq -r '. as $head | .chains[] | $head.machines[.machine] as $m | [if $m.guest == 1 then $m.name else "host" end, .pid, .to] | @tsv' \
+		"$tmp/head" >"$tmp/waits"
+	while IFS=$'\t' read -r machine pid at; do
+		at=$(perl -e 'printf "%d.%09d", int($ARGV[0] / 1e9), $ARGV[0] % 1e9' $(($(jq -r .origin "$tmp/head") + at - 1)))
+		n=$((n + 1))
+		((n % 4 == 1)) || continue # some of them: each takes a reading
+		jq -cS ".chains[$n - 1].answer" "$tmp/head" >>"$tmp/chains"
+		"$hyptrace" path -q --json --at "$at" --task "$pid" --guest "$machine" "$1" | jq -cS . >>"$tmp/paths"
+	done <"$tmp/waits"
+}
+
+for file in steal/trace guest/trace x86/trace; do
+	view -q tests/data/$file.dat
+	: >"$tmp/chains" >"$tmp/paths"
+	chains tests/data/$file.dat
+	[ "$(wc -l <"$tmp/waits")" -gt 20 ]
+	ok $? "$file: the page has chains of the longest waits"
+	same "$tmp/chains" "$tmp/paths" "... those that path --json has"
+done
+
+view -q tests/data/steal/trace.dat
+data --head | jq -r '.origin as $o | .machines as $m | .events[] | [$m[.[0]].name, .[1], ($o | tonumber) + .[2], .[4], .[5]] | @tsv' >"$tmp/events"
+[ "$(wc -l <"$tmp/events")" -gt 500 ]
+ok $? "the page has events of the longest cases"
+"$hyptrace" report -q -t tests/data/steal/trace.dat |
+	perl -ne 'print $1 ? "Guest" : "host", "\t", $2 + 0, "\t$3$4\t$5\t$6\n" if /trace(-Guest)?\.dat: .*?\[(\d+)\] +(\d+)\.(\d{9}): (\w+): +(.*)$/' |
+	sort >"$tmp/report"
+is "$(sed -E 's/\t +/\t/g' "$tmp/events" | sort | comm -23 - "$tmp/report")" "" "... those that report prints, with its text"
+
+# ---- parts, titles, outputs -----------------------------------------------------------------------------------
 
 "$hyptrace" view -q -o "$tmp/page.html" --time 55.1,55.2 tests/data/stock/trace.dat
 expected --time 55.1,55.2 tests/data/stock/trace.dat | comparable >"$tmp/expected"
@@ -127,7 +166,7 @@ is "$(data | awk -F'\t' '{ ns += $5; n++ } END { printf "%d\t%d", ns, n }')" "$a
 
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$chromium" ]; then
-	skip 11 "no chromium"
+	skip 14 "no chromium"
 	done_testing
 fi
 
@@ -143,7 +182,7 @@ asked() { # CODE
 			const said = [];
 			while (!window.hyptrace)
 				await new Promise((done) => setTimeout(done, 10));
-			const { data, timeline, search, sums } = window.hyptrace;
+			const { data, timeline, search, choose, sums } = window.hyptrace;
 			'$1'
 			document.getElementById("said").textContent = said.join("\n") + "\n";
 		})();
@@ -159,7 +198,7 @@ window_sums() { # WINDOWS FILE
 		for my $w (@windows) {
 			my ($from, $to) = (max($F[3], $w->[0]), min($F[3] + $F[4], $w->[1]));
 			next if $to <= $from;
-			my $key = join "\t", $w->[0], @F[0, 1, 2, 5, 6, 7], $F[0] eq "cpu" ? $F[10] : "";
+			my $key = join "\t", $w->[0], @F[0, 1, 2, 5, 6, 7], $F[0] =~ /^(cpu|task)/ ? $F[10] : "";
 			my $certain = $F[14] eq "" || $F[15] eq "" ? 0 : max(0, min($to, $F[3] + $F[4] - $F[15]) - max($from, $F[3] + $F[14]));
 			$ns{$key} += $to - $from;
 			$undecided{$key} += $to - $from - $certain;
@@ -180,7 +219,7 @@ for file in stock/trace lab-protected steal/trace; do
 			const [from, to] = part.split(',').map((time) => Number(BigInt(time) - data.origin)), byKey = new Map();
 
 			for (const row of sums(from, to)) {
-				const pid = row.kind === 'cpu' ? row.task.replace(/.*-/, '') : '';
+				const pid = /^(cpu|task)/.test(row.kind) ? row.task.replace(/.*-/, '') : '';
 				const key = [part.split(',')[0], row.kind, row.machine, row.number ?? '', row.state, row.by, row.reason, pid].join('\t');
 
 				const [ns, undecided] = byKey.get(key) || [0, 0];
@@ -281,4 +320,43 @@ false
 true
 what,count,count share,total | WFx,262,44.0%,764.621ms
 true" "what a reader does: wheel, keys, selection, search, hover, help, tables"
+
+# The picture of a chain, by what the canvas is given: lanes and begins of its boxes, the first cause first.
+view -q tests/data/steal/trace.dat
+data --head >"$tmp/head"
+wait=$(jq '[.chains[] | (.answer.path | length) > 5 and any(.answer.path[]; .machine == "Guest")] | index(true)' "$tmp/head")
+at=$(jq -r ".origin as \$o | .chains[$wait] | (\$o | tonumber) + .to - 1 | \"\(. / 1000000000 | floor).\(. % 1000000000 + 1000000000 | tostring[1:])\"" "$tmp/head")
+"$hyptrace" path -q --json --at "$at" --task "$(jq ".chains[$wait].pid" "$tmp/head")" tests/data/steal/trace.dat |
+	jq -r '.path[] | "\(.machine) CPU \(.cpu)\t\(.from)"' >"$tmp/path"
+asked "
+	const chain = data.chains[$wait], lane = data.lanes.find((one) => one.kind === 'vcpu' && one.pid === chain.pid);
+	choose({ lane, i: [...lane.spans.from].indexOf(chain.from) });
+	document.getElementById('why').click();
+	Path2D.prototype.rect = (x, y) => said.push(timeline.laneAt(y).title + '\t' + timeText(data, timeline.time(x)));
+	timeline.draw();" | grep . >"$tmp/drawn"
+[ "$(wc -l <"$tmp/path")" -gt 5 ]
+ok $? "a wait has a chain of more than five causes"
+same "$tmp/drawn" "$tmp/path" "... which the page draws where path has them"
+
+data | awk -F'\t' '$1 == "vcpu" && $3 == 0 && $6 == "preempted" { print $5 }' | sort -n >"$tmp/durations"
+is "$(asked '
+	const row = sums(0, data.length).filter((one) => one.lane === "Guest vCPU 0" && one.state === "preempted");
+	const all = { count: row.reduce((n, one) => n + one.count, 0), durations: row.flatMap((one) => one.durations) };
+	said.push(percentile(all, 0.5), percentile(all, 0.99));
+	said.push(timeline.lanes.filter((one) => one.kind === "task").length);
+	const guest = data.lanes.find((one) => one.unfolds);
+	choose({ lane: guest, title: true });
+	const tasks = timeline.lanes.filter((one) => one.kind === "task");
+	said.push(data.lanes.filter((one) => one.kind === "task").length === tasks.length);
+	said.push([...new Set(tasks.flatMap((task) => [...task.spans.label].map((label) => data.labels[label].state)))].sort().join());
+	choose({ lane: guest, title: true });
+	said.push(timeline.lanes.filter((one) => one.kind === "task").length);
+	choose({ event: eventsOfSpan(data, { lane: data.lanes.find((one) => one.pid === data.chains[0].pid), i: 0 })[0] || [...data.byCpu.values()][0][0] });
+	said.push(document.getElementById("span").textContent.includes("error of the time"));')" \
+	"$(awk '{ v[NR] = $1 } END { n = NR / 2; m = NR * 99 / 100; print v[int(n) + (n > int(n))]; print v[int(m) + (m > int(m))] }' "$tmp/durations")
+0
+true
+runnable,running,sleeping,stolen
+0
+true" "percentiles, a guest's tasks unfolded and folded, an event"
 done_testing

@@ -11,15 +11,15 @@
 
 /* Shared by the files of lib/convert/view. */
 
-/* Lanes: what runs on a CPU, the hypervisor's visits on a CPU, and the states of a vCPU. */
-enum view_kind { VIEW_CPU, VIEW_HYP, VIEW_VCPU };
+/* Lanes: what runs on a CPU, the hypervisor's visits on a CPU, the states of a vCPU, waits of a guest's task. */
+enum view_kind { VIEW_CPU, VIEW_HYP, VIEW_VCPU, VIEW_TASK };
 
 struct view_lane {
 	uint32_t kind;
 	uint32_t input;	       /* its machine; of a vCPU the host */
 	uint32_t number;       /* of the CPU or the vCPU; UINT32_MAX: unknown */
 	uint32_t guest;	       /* of a vCPU: index of its guest's file; UINT32_MAX: not among the files */
-	int32_t pid;	       /* of a vCPU: its thread; else 0 */
+	int32_t pid;	       /* of a vCPU: its thread; of a task: it; else 0 */
 	uint32_t name;	       /* of a vCPU: its guest's name, a word */
 	uint32_t spans, cells; /* their numbers, after the last one */
 };

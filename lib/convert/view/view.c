@@ -86,8 +86,14 @@ static int view_state(void *reader, const struct state_span *s)
 	if (view_state_case(r, s))
 		return -ENOMEM;
 	/* a CPU's lane has what runs there; a task that sleeps or waits is on none */
-	if (!vcpu && s->state != STATE_RUNNING && s->state != STATE_STOLEN)
-		return 0;
+	if (!vcpu && s->state != STATE_RUNNING && s->state != STATE_STOLEN) {
+		if (o->kind != STATE_OF_GUEST_TASK ||
+		    (s->state != STATE_RUNNABLE && s->state != STATE_SLEEPING))
+			return 0;
+		lane.kind = VIEW_TASK;
+		lane.number = UINT32_MAX;
+		lane.pid = o->pid;
+	}
 	label.state = view_state_word(r, s->state);
 	label.by = s->by == STATE_UNKNOWN ? 0 : view_state_word(r, s->by);
 	label.reason = view_word(v, states_reason(vcpu ? r->vcpus : r->tasks, s));
