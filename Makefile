@@ -101,7 +101,7 @@ CPPFLAGS += -DHYPTRACE_STATIC
 endif
 
 LIB_SRC := $(wildcard lib/*/*.c lib/*/*/*.c)
-TEXT_OBJ := $(O)/gen/view_page_html.o
+TEXT_OBJ := $(O)/gen/view_page_html.o $(O)/gen/flame_script.o
 CMD_SRC := $(wildcard cmd/*.c)
 ifeq ($(DEFLATE),1)
 PACKAGES += libdeflate
@@ -188,6 +188,11 @@ $(O)/gen/view_page_html: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS)
 	$(Q)mkdir -p $(@D)
 	$(Q)sed -e "s|@SCRIPT_HASH@|$(call page_hash,$(PAGE_JS))|; s|@STYLE_HASH@|$(call page_hash,$(PAGE)/page.css)|" \
 		$(foreach f,$(PAGE)/page.css $(PAGE_JS),-e '/^@$(notdir $f)@$$/{r $f' -e 'd}') $< >$@
+
+# the flame graph's script, without comments
+$(O)/gen/flame_script: lib/ask/flame/flame.js
+	$(Q)mkdir -p $(@D)
+	$(Q)sed '/^\/\//d' $< >$@
 
 # Perfetto's tables, without comments
 $(O)/gen/sql_perfetto_text: lib/ask/sql/perfetto.sql

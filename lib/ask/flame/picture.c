@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask/flame/script.h"
 #include "base/answer.h"
 #include "base/array.h"
 #include "base/svg.h"
+
+extern const char flame_script[]; /* flame.js, without its comments */
 
 /* px */
 #define PAGE	      1200
