@@ -56,6 +56,7 @@ struct path_reading {
 	bool counted;		/* they are */
 	uint64_t until;		/* rows are kept up to then; 0: the moment is not found yet */
 	bool joins;		/* a pass of others, whose steps learn */
+	struct path_found own;	/* then that is what f has */
 	bool waits;		/* for the task to run again */
 };
 
@@ -461,32 +462,24 @@ int path_read(struct path_found *f, const struct inputs *in, struct timeline *t,
 
 /* ---- in a pass of others --------------------------------------------------------------------------- */
 
-struct path_joined {
-	struct path_reading reading;
-	struct path_found found;
-};
-
 static const struct path_ask path_ask_later = { .time = UINT64_MAX, .input = SIZE_MAX, .cpu = -1, .pid = -1 };
 
 int path_reading_open(struct path_reading **out, const struct inputs *in, struct timeline *t, uint64_t within,
 		      size_t max)
 {
-	struct path_joined *j = calloc(1, sizeof(*j));
+	struct path_reading *r = calloc(1, sizeof(*r));
 	int ret;
 
-	if (!j)
+	if (!r)
 		return -ENOMEM;
-	j->found.window = (struct path_window){ .within = PATH_KEPT * within, .max = max };
-	j->reading = (struct path_reading){
-		.in = in, .t = t, .ask = &path_ask_later, .f = &j->found, .joins = true
-	};
-	ret = path_reading_begin(&j->reading, NULL);
-	if (ret) {
-		path_reading_close(&j->reading);
-		return ret;
-	}
-	*out = &j->reading;
-	return 0;
+	*r = (struct path_reading){ .in = in, .t = t, .ask = &path_ask_later, .f = &r->own, .joins = true };
+	r->own.window = (struct path_window){ .within = PATH_KEPT * within, .max = max };
+	ret = path_reading_begin(r, NULL);
+	if (ret)
+		path_reading_close(r);
+	else
+		*out = r;
+	return ret;
 }
 
 void path_reading_close(struct path_reading *r)
@@ -495,7 +488,7 @@ void path_reading_close(struct path_reading *r)
 		return;
 	path_window_release(&r->f->window);
 	path_reading_release(r);
-	free(r); /* the first member of a path_joined */
+	free(r);
 }
 
 const struct path_window *path_reading_window(const struct path_reading *r)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "ask/path/path.h"
-#include "base/array.h"
 #include "convert/view/view-priv.h"
 
 #define CASES_OF_A_KIND 16
@@ -24,43 +23,36 @@ struct view_found {
 struct view_cases {
 	const struct view_job *job;
 	struct path_reading *reading;
-	struct view_found *v[VIEW_CASE_KINDS][CASES_OF_A_KIND]; /* n of them */
-	size_t n[VIEW_CASE_KINDS];
+	struct view_found *v; /* CASES_OF_A_KIND of each; of length 0: free */
 	uint64_t least[VIEW_CASE_KINDS]; /* ns: shorter ones are not wanted */
 	struct path_texts texts;
 };
 
+#define CASES (VIEW_CASE_KINDS * CASES_OF_A_KIND)
+
 int view_cases_open(struct view_cases **out, const struct view_job *job)
 {
 	struct view_cases *c = calloc(1, sizeof(*c));
-	int ret;
+	int ret = -ENOMEM;
 
-	if (!c)
-		return -ENOMEM;
-	c->job = job;
-	ret = path_reading_open(&c->reading, job->in, job->timeline, UNIT_S, CASE_ROWS);
-	if (ret)
-		free(c);
-	else
-		*out = c;
+	if (c) {
+		c->job = job;
+		c->v = calloc(CASES, sizeof(*c->v));
+		ret = c->v ? path_reading_open(&c->reading, job->in, job->timeline, UNIT_S, CASE_ROWS) : -ENOMEM;
+	}
+	*out = c;
 	return ret;
-}
-
-static void view_found_free(struct view_found *f)
-{
-	path_release(&f->path);
-	free(f);
 }
 
 void view_cases_close(struct view_cases *c)
 {
+	for (size_t i = 0; c && c->v && i < CASES; i++)
+		path_release(&c->v[i].path);
 	if (!c)
 		return;
-	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
-		for (size_t i = 0; i < c->n[kind]; i++)
-			view_found_free(c->v[kind][i]);
 	path_texts_release(&c->texts);
 	path_reading_close(c->reading);
+	free(c->v);
 	free(c);
 }
 
@@ -74,31 +66,34 @@ static uint64_t view_found_length(const struct view_found *f)
 	return f->is.to - f->is.from;
 }
 
-int view_cases_add(struct view_cases *c, const struct view_case *one)
+void view_cases_add(struct view_cases *c, const struct view_case *one)
 {
-	struct view_found **v = c->v[one->kind], *add;
-	size_t *n = &c->n[one->kind], at = 0;
+	struct view_found *v = c->v + one->kind * CASES_OF_A_KIND, *least = v;
 
 	if (one->to - one->from <= c->least[one->kind])
-		return 0;
-	add = calloc(1, sizeof(*add));
-	if (!add)
-		return -ENOMEM;
-	add->is = *one;
-	if (*n < CASES_OF_A_KIND) {
-		v[(*n)++] = add;
-		return 0;
+		return;
+	path_release(&least->path);
+	*least = (struct view_found){ .is = *one };
+	for (size_t i = 1; i < CASES_OF_A_KIND; i++)
+		if (view_found_length(&v[i]) < view_found_length(least))
+			least = &v[i];
+	c->least[one->kind] = view_found_length(least);
+	/* the first is the next to go */
+	if (least != v) {
+		struct view_found swap = *v;
+
+		*v = *least;
+		*least = swap;
 	}
-	for (size_t i = 1; i < *n; i++)
-		at = view_found_length(v[i]) < view_found_length(v[at]) ? i : at;
-	c->least[one->kind] = view_found_length(v[at]);
-	if (view_found_length(add) > c->least[one->kind]) {
-		view_found_free(v[at]);
-		v[at] = add;
-	} else {
-		view_found_free(add);
-	}
-	return 0;
+}
+
+/* The next one that is there, after `f`; NULL: the first, and the end. */
+static struct view_found *view_found_next(const struct view_cases *c, const struct view_found *f)
+{
+	for (size_t i = f ? (size_t)(f - c->v) + 1 : 0; i < CASES; i++)
+		if (view_found_length(&c->v[i]))
+			return &c->v[i];
+	return NULL;
 }
 
 /* ---- events and causes ----------------------------------------------------------------------------- */
@@ -149,9 +144,8 @@ int view_cases_fill(struct view_cases *c, bool end)
 {
 	int ret = 0;
 
-	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
-		for (size_t i = 0; i < c->n[kind] && !ret; i++)
-			ret = view_found_fill(c, c->v[kind][i], end);
+	for (struct view_found *f = NULL; !ret && (f = view_found_next(c, f));)
+		ret = view_found_fill(c, f, end);
 	return ret;
 }
 
@@ -160,14 +154,11 @@ int view_cases_texts(struct view_cases *c)
 	struct timeline *t = NULL;
 	int ret = timeline_open(&t, c->job->in, NULL, NULL, NULL);
 
-	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
-		for (size_t i = 0; i < c->n[kind] && !ret; i++) {
-			const struct view_found *f = c->v[kind][i];
-
-			ret = f->explained ? path_texts_want(&c->texts, &f->moment, &f->path) : 0;
-			for (size_t k = 0; k < f->n_events && !ret; k++)
-				ret = path_texts_add(&c->texts, f->events[k].nr);
-		}
+	for (struct view_found *f = NULL; !ret && (f = view_found_next(c, f));) {
+		ret = f->explained ? path_texts_want(&c->texts, &f->moment, &f->path) : 0;
+		for (size_t k = 0; k < f->n_events && !ret; k++)
+			ret = path_texts_add(&c->texts, f->events[k].nr);
+	}
 	ret = ret ?: path_texts(c->job->in, t, &c->texts);
 	timeline_close(t);
 	return ret;
@@ -175,73 +166,48 @@ int view_cases_texts(struct view_cases *c)
 
 /* ---- the page's head ------------------------------------------------------------------------------- */
 
-static void head_chains(const struct view_cases *c, uint64_t origin, struct json *j)
+static void head_case_events(const struct view_cases *c, const struct view_found *f, uint64_t origin, struct json *j)
+{
+	json_key(j, "events");
+	json_array(j);
+	for (const struct path_row *r = f->events; r < f->events + f->n_events; r++) {
+		const struct path_text *text = path_texts_find(&c->texts, r->nr);
+
+		if (!text || !text->name)
+			continue;
+		json_array(j);
+		json_u64(j, r->input);
+		json_u64(j, r->cpu);
+		json_u64(j, r->ts - origin);
+		json_u64(j, r->bound + 1u); /* 0: unknown */
+		json_str(j, text->name);
+		json_str(j, text->text);
+		json_array_end(j);
+	}
+	json_array_end(j);
+}
+
+void view_cases_head(const struct view_cases *c, uint64_t origin, struct json *j)
 {
 	struct path_answer answer = { .in = c->job->in, .steps = c->job->steps, .texts = &c->texts };
 
-	json_key(j, "chains");
+	json_key(j, "cases");
 	json_array(j);
-	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
-		for (size_t i = 0; i < c->n[kind]; i++) {
-			const struct view_found *f = c->v[kind][i];
-
-			if (!f->explained)
-				continue;
+	for (const struct view_found *f = NULL; (f = view_found_next(c, f));) {
+		json_object(j);
+		json_key_u64(j, "machine", f->is.input);
+		json_key_u64(j, "pid", (uint64_t)f->is.pid);
+		json_key_u64(j, "from", f->is.from - origin);
+		json_key_u64(j, "to", f->is.to - origin);
+		head_case_events(c, f, origin, j);
+		if (f->explained) {
 			answer.moment = &f->moment;
 			answer.path = &f->path;
-			json_object(j);
-			json_key_u64(j, "machine", f->is.input);
-			json_key_u64(j, "pid", (uint64_t)f->is.pid);
-			json_key_u64(j, "from", f->is.from - origin);
-			json_key_u64(j, "to", f->is.to - origin);
 			json_key(j, "answer");
 			path_answer_write(&answer, ANSWER_JSON, j->out);
 			j->keyed = false;
-			json_object_end(j);
 		}
-	json_array_end(j);
-}
-
-static int view_row_order(const void *a, const void *b)
-{
-	const struct path_row *x = a, *y = b;
-
-	return ORDER(x->nr, y->nr);
-}
-
-static void head_event(const struct path_row *r, const struct path_text *text, uint64_t origin, struct json *j)
-{
-	json_array(j);
-	json_u64(j, r->input);
-	json_u64(j, r->cpu);
-	json_u64(j, r->ts - origin);
-	json_u64(j, r->bound + 1u); /* 0: unknown */
-	json_str(j, text->name);
-	json_str(j, text->text);
-	json_array_end(j);
-}
-
-int view_cases_head(const struct view_cases *c, uint64_t origin, struct json *j)
-{
-	struct path_row *rows = NULL;
-	size_t n = 0;
-	int ret = 0;
-
-	head_chains(c, origin, j);
-	for (size_t kind = 0; kind < VIEW_CASE_KINDS; kind++)
-		for (size_t i = 0; i < c->n[kind]; i++)
-			for (size_t k = 0; k < c->v[kind][i]->n_events && !ret; k++)
-				ret = array_push(&rows, &n, &c->v[kind][i]->events[k], sizeof(*rows));
-	array_sort(rows, n, sizeof(*rows), view_row_order);
-	json_key(j, "events");
-	json_array(j);
-	for (size_t i = 0; i < n; i++) {
-		const struct path_text *text = path_texts_find(&c->texts, rows[i].nr);
-
-		if (text && text->name && (!i || rows[i].nr != rows[i - 1].nr))
-			head_event(&rows[i], text, origin, j);
+		json_object_end(j);
 	}
 	json_array_end(j);
-	free(rows);
-	return ret;
 }

@@ -124,12 +124,11 @@ static void head_labels(struct json *j, const struct view *v)
 	json_array_end(j);
 }
 
-static int view_head(const struct view *v, const struct view_job *job, const struct view_cases *cases,
-		     const struct buf *columns, struct buf *out)
+static void view_head(const struct view *v, const struct view_job *job, const struct view_cases *cases,
+		      const struct buf *columns, struct buf *out)
 {
 	struct json j = { .out = out, .compact = true };
 	char origin[24]; /* a text: JavaScript's numbers cannot hold it */
-	int ret;
 
 	snprintf(origin, sizeof(origin), "%llu", (unsigned long long)v->from);
 	json_object(&j);
@@ -159,12 +158,11 @@ static int view_head(const struct view *v, const struct view_job *job, const str
 	for (size_t i = 0; i < VIEW_COLUMNS; i++)
 		json_u64(&j, columns[i].len);
 	json_array_end(&j);
-	ret = view_cases_head(cases, v->from, &j);
+	view_cases_head(cases, v->from, &j);
 	json_key(&j, "tables");
 	buf_addstr(out, job->tables); /* JSON already */
 	j.keyed = false;
 	json_object_end(&j);
-	return ret;
 }
 
 /* ---- the page -------------------------------------------------------------------------------------- */
@@ -186,15 +184,14 @@ static void base64_add(struct buf *out, const uint8_t *data, size_t len)
 }
 
 /* The head's length in 4 bytes, the head, and the columns. */
-static int view_data(const struct view *v, const struct view_job *job, const struct view_cases *cases,
-		     struct buf *out)
+static void view_data(const struct view *v, const struct view_job *job, const struct view_cases *cases,
+		      struct buf *out)
 {
 	struct buf columns[VIEW_COLUMNS] = { 0 }, head = { 0 };
 	uint8_t len[4];
-	int ret;
 
 	view_columns(v, columns);
-	ret = view_head(v, job, cases, columns, &head);
+	view_head(v, job, cases, columns, &head);
 	for (size_t i = 0; i < sizeof(len); i++)
 		len[i] = (uint8_t)(head.len >> 8 * i);
 	buf_add(out, len, sizeof(len));
@@ -206,7 +203,6 @@ static int view_data(const struct view *v, const struct view_job *job, const str
 		out->bad |= columns[i].bad;
 		buf_release(&columns[i]);
 	}
-	return ret ?: buf_status(out);
 }
 
 int view_page(struct view *v, const struct view_job *job, const struct view_cases *cases, int fd)
@@ -214,10 +210,11 @@ int view_page(struct view *v, const struct view_job *job, const struct view_case
 	const char *mark = strstr(view_page_html, VIEW_DATA_MARK);
 	struct buf data = { 0 }, packed = { 0 }, page = { 0 };
 	uLongf len;
-	int ret = view_data(v, job, cases, &data);
+	int ret;
 
+	view_data(v, job, cases, &data);
 	len = compressBound(data.len);
-	ret = ret ?: buf_room(&packed, len) ? 0 : -ENOMEM;
+	ret = buf_status(&data) ?: buf_room(&packed, len) ? 0 : -ENOMEM;
 	if (ret)
 		goto out;
 	if (compress2(packed.data, &len, data.data, data.len, 6) != Z_OK) {

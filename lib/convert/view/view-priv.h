@@ -93,7 +93,7 @@ int view_add(struct view *v, const struct view_lane *lane, const struct view_lab
 /* After the last span: orders all of it, and keeps VIEW_SPANS spans. */
 int view_finish(struct view *v);
 
-/* ---- the longest of each meaning: view-cases.c. Calls return 0 or -ENOMEM. ---- */
+/* ---- the longest of each meaning: view-cases.c. Calls return 0 or -ENOMEM. */
 
 /* A vCPU's or a guest's task's by its state; visits to the hypervisor are one more kind. */
 enum { VIEW_CASE_TASK = STATES, VIEW_CASE_VISIT = 2 * STATES, VIEW_CASE_KINDS };
@@ -114,13 +114,13 @@ int view_cases_open(struct view_cases **out, const struct view_job *job);
 void view_cases_close(struct view_cases *c);
 /* Part of the pass: after those that add. */
 struct pass_part view_cases_part(struct view_cases *c);
-int view_cases_add(struct view_cases *c, const struct view_case *one);
+void view_cases_add(struct view_cases *c, const struct view_case *one);
 /* After each run, and at the end: fills those whose events are all read. */
 int view_cases_fill(struct view_cases *c, bool end);
 /* Reads the files once more, for their events as text. */
 int view_cases_texts(struct view_cases *c);
-/* Writes "chains" and "events" of the page's head; times since the origin. */
-int view_cases_head(const struct view_cases *c, uint64_t origin, struct json *j);
+/* Writes "cases" of the page's head; times since the origin. */
+void view_cases_head(const struct view_cases *c, uint64_t origin, struct json *j);
 
 /* The page with that data: view-page.c. */
 int view_page(struct view *v, const struct view_job *job, const struct view_cases *cases, int fd);

@@ -52,24 +52,25 @@ static uint32_t view_state_word(struct view_reader *r, enum state state)
 }
 
 /* A vCPU that does not run its guest, or a guest's task that has no CPU. */
-static int view_state_case(struct view_reader *r, const struct state_span *s)
+static void view_state_case(struct view_reader *r, const struct state_span *s)
 {
 	static const uint64_t waiting = 1 << STATE_PREEMPTED | 1 << STATE_WAKING | 1 << STATE_HALTED |
 					1 << STATE_BLOCKED | 1 << STATE_RUNNABLE | 1 << STATE_SLEEPING;
-	static const uint64_t handled = 1 << STATE_HYP | 1 << STATE_FIRMWARE | 1 << STATE_HOST | 1 << STATE_VMM;
+	static const uint64_t others = 1 << STATE_HYP | 1 << STATE_FIRMWARE | 1 << STATE_HOST | 1 << STATE_VMM;
 	const struct state_owner *o = s->owner;
-	bool vcpu = o->kind == STATE_OF_VCPU;
-	const struct view_case one = { .kind = vcpu ? s->state : VIEW_CASE_TASK + s->state,
-				       .input = o->input,
-				       .cpu = s->cpu,
-				       .guest = vcpu && o->guest != STATE_NO_INPUT ? o->guest : UINT32_MAX,
-				       .vcpu = vcpu ? o->vcpu : UINT32_MAX,
-				       .pid = o->pid,
-				       .waits = waiting >> s->state & 1,
-				       .from = s->from,
-				       .to = s->to };
+	bool guest = o->kind == STATE_OF_VCPU && o->guest != STATE_NO_INPUT;
 
-	return o->kind != STATE_OF_TASK && (one.waits || handled >> s->state & 1) ? view_cases_add(r->cases, &one) : 0;
+	if (o->kind != STATE_OF_TASK && (waiting | others) >> s->state & 1)
+		view_cases_add(r->cases,
+			       &(struct view_case){ .kind = s->state + (o->kind != STATE_OF_VCPU) * VIEW_CASE_TASK,
+						    .input = o->input,
+						    .cpu = s->cpu,
+						    .guest = guest ? o->guest : UINT32_MAX,
+						    .vcpu = o->vcpu,
+						    .pid = o->pid,
+						    .waits = waiting >> s->state & 1,
+						    .from = s->from,
+						    .to = s->to });
 }
 
 static int view_state(void *reader, const struct state_span *s)
@@ -83,8 +84,7 @@ static int view_state(void *reader, const struct state_span *s)
 	};
 	struct view_label label = { .coarse = s->coarse };
 
-	if (view_state_case(r, s))
-		return -ENOMEM;
+	view_state_case(r, s);
 	/* a CPU's lane has what runs there; a task that sleeps or waits is on none */
 	if (!vcpu && s->state != STATE_RUNNING && s->state != STATE_STOLEN) {
 		if (o->kind != STATE_OF_GUEST_TASK ||
@@ -134,17 +134,14 @@ static int view_visit(struct view_reader *r, const struct span *s)
 				    .task = view_task(r, s->machine, s->pid),
 				    .pid = s->pid > 0 ? s->pid : 0 };
 
-	const struct view_case one = { .kind = VIEW_CASE_VISIT,
-				       .input = s->machine,
-				       .cpu = s->cpu,
-				       .guest = UINT32_MAX,
-				       .from = s->from,
-				       .to = s->to };
-
 	if (s->end != SPAN_PAIRED || s->to <= s->from)
 		return 0;
-	if (view_cases_add(r->cases, &one))
-		return -ENOMEM;
+	view_cases_add(r->cases, &(struct view_case){ .kind = VIEW_CASE_VISIT,
+						      .input = s->machine,
+						      .cpu = s->cpu,
+						      .guest = UINT32_MAX,
+						      .from = s->from,
+						      .to = s->to });
 	return view_add(&r->view, &lane, &label,
 			(struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }

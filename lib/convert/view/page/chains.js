@@ -18,7 +18,7 @@ function laneOfCpu(data, machine, cpu) {
 
 // Chains with their causes as {lane, from, to, row, event}; row: path's own.
 function readChains(data) {
-	return data.chains.map(function (chain) {
+	return data.cases.filter((one) => one.answer).map(function (chain) {
 		const hops = chain.answer.path.map(function (row) {
 			const machine = data.machines.findIndex((one) => one.name === row.machine);
 

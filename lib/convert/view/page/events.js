@@ -2,17 +2,19 @@
 // Events as hyptrace report prints them: the first and the last ones of the longest cases.
 "use strict";
 
-// By machine and CPU: lists in the order of time.
+// By machine and CPU: lists in the order of time, without those that two cases have.
 function readEvents(data) {
 	const byCpu = new Map();
 
-	for (const [machine, cpu, at, bound, name, text] of data.events) {
+	for (const [machine, cpu, at, bound, name, text] of data.cases.flatMap((one) => one.events)) {
 		const key = machine + " " + cpu;
 
 		if (!byCpu.has(key))
-			byCpu.set(key, []);
-		byCpu.get(key).push({ machine, cpu, at, bound: bound - 1, name, text });
+			byCpu.set(key, new Map());
+		byCpu.get(key).set([at, name, text].join("\n"), { machine, cpu, at, bound: bound - 1, name, text });
 	}
+	for (const [key, events] of byCpu)
+		byCpu.set(key, [...events.values()].sort((a, b) => a.at - b.at));
 	return byCpu;
 }
 
