@@ -8,6 +8,7 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "convert/view/view.h"
+#include "latency-answer.h"
 #include "stat-priv.h"
 #include "base/array.h"
 #include "base/outfile.h"
@@ -58,7 +59,7 @@ static int view_output(const char *path, const struct view_job *job, const struc
 
 static int view_files(const struct view_opts *o, const struct log *log, uint64_t *damaged)
 {
-	struct view_job job = { .full = o->full };
+	struct view_job job = { .full = o->full, .latency = latency_json };
 	struct hyptrace *files = NULL;
 	struct steps *steps = NULL;
 	struct buf tables = { 0 };

@@ -159,6 +159,11 @@ static void view_head(const struct view *v, const struct view_job *job, const st
 		json_u64(&j, columns[i].len);
 	json_array_end(&j);
 	view_cases_head(cases, v->from, &j);
+	if (job->full || v->records <= VIEW_ANSWERS) {
+		json_key(&j, "latency");
+		out->bad |= job->latency(job->in, out) != 0;
+		j.keyed = false;
+	}
 	json_key(&j, "tables");
 	buf_addstr(out, job->tables); /* JSON already */
 	j.keyed = false;

@@ -68,6 +68,7 @@ struct view {
 	uint64_t width;	   /* of a bucket, ns */
 	bool folded;	   /* spans up to `least` ns are summed */
 	uint64_t least;
+	uint64_t records;  /* that were read */
 	uint64_t left_out; /* vCPUs and tasks beyond those that can be followed */
 	struct arena texts;
 	char **words; /* words[0]: "" */

@@ -166,6 +166,7 @@ static int view_after(void *reader, struct pass_run *run)
 	struct view_reader *r = reader;
 	int ret = 0;
 
+	r->view.records += run->records->n;
 	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
 		struct view_stream *stream = &r->streams[s->stream];
 		struct span done;

@@ -127,6 +127,7 @@ function start(data) {
 
 	showHead(data);
 	showLegend(data, byId("legend"));
+	showQuestions(data, byId("questions"));
 	showTables(data, byId("tables"), function (seconds) {
 		const at = linkTime(data, String(seconds)), length = Math.min(data.length, (timeline.to - timeline.from) / 4);
 

@@ -155,13 +155,7 @@ function showLegend(data, parent) {
 			if (!name || seen.has(name) || seen.size > 24)
 				continue;
 			seen.add(name);
-			const entry = element("span"), box = element("canvas"), context = box.getContext("2d");
-
-			box.width = box.height = 12;
-			context.fillStyle = colour[0] === "#" ? colour : colour === "stolen" ? "#e69f00" : colour === "hatched" ? "#888888" : "transparent";
-			context.fillRect(0, 0, 12, 12);
-			entry.append(box, name + (colour === "hatched" || colour === "stolen" ? " (striped)" : ""));
-			parent.append(entry);
+			parent.append(legendEntry(name, colour));
 		}
 	}
 }
