@@ -134,14 +134,14 @@ cd "$tmp" && cp "$here/tests/data/functions/trace.dat" "$tmp/cwd/it's a file.dat
 is "$(next sync "--write x86.dat x86-Guest.dat")" "hyptrace report x86.dat x86-Guest.dat" "sync --write: they are in the files"
 is "$(next report "-i trace.dat -i trace-Guest.dat")" "hyptrace stat trace.dat trace-Guest.dat" "report -i"
 is "$(next report "\"it's a file.dat\"")" "hyptrace stat 'it'\\''s a file.dat'" "a name that a shell takes apart is in quotes"
-is "$(next record "-o $tmp/cwd/f.dat --rotate 100s -e sched -- true")" "hyptrace stat $tmp/cwd/f.001.dat" "record --rotate: the first of its files"
-is "$(next record "-o $tmp/cwd/g.dat --flight 10 -e sched -- true")" "hyptrace stat $tmp/cwd/g.001.dat" "record --flight"
+is "$(next record "-o $tmp/cwd/f.dat --rotate 100s -e sched -- true")" "hyptrace view $tmp/cwd/f.001.dat" "record --rotate: the first of its files"
+is "$(next record "-o $tmp/cwd/g.dat --flight 10 -e sched -- true")" "hyptrace view $tmp/cwd/g.001.dat" "record --flight"
 is "$(next cut "--per 5ms -o $tmp/cwd/p.dat trace.dat")" "hyptrace report $tmp/cwd/p.001.dat" "cut --per: the first of its files"
 is "$(next flame "--svg $tmp/f.svg trace.dat")" "open $tmp/f.svg in a browser" "flame --svg"
 is "$(next report -h)" "" "-h: none"
 is "$(next report "none.dat")" "" "an error: none"
 touch "$tmp/made-vm1.dat"
-is "$(next record "-o $tmp/made.dat -e sched -- true")" "hyptrace stat $tmp/made.dat" "record: files of guests that were not recorded are not named"
+is "$(next record "-o $tmp/made.dat -e sched -- true")" "hyptrace view $tmp/made.dat" "record: files of guests that were not recorded are not named"
 is "$(next record "-o $tmp/made.dat -e nonesuch -- true")" "" "a recording that fails: none"
 cd "$here" || exit 1
 
