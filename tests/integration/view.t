@@ -122,6 +122,27 @@ ok $? "without -o it is trace.html"
 view -q "$tmp/empty.dat"
 is "$status $(data | wc -l)" "0 0" "no records: a page without spans"
 
+mkdir "$tmp/bin"
+printf '#!/bin/sh\necho "$*" >"%s"\nexit ${FAKE_STATUS:-0}\n' "$tmp/opened" >"$tmp/bin/xdg-open"
+chmod +x "$tmp/bin/xdg-open"
+PATH=$tmp/bin:$PATH view -q --open tests/data/steal/trace.dat
+is "$status $(cat "$tmp/opened")" "0 $tmp/page.html" "--open: xdg-open gets the page (a FAKE of it)"
+FAKE_STATUS=3 PATH=$tmp/bin:$PATH view -q --open tests/data/steal/trace.dat
+like "$status $(cat "$tmp/err")" "^1 .*xdg-open did not open '$tmp/page.html'" "... and when it fails, that is said"
+
+# latencies of presets, by row: count, p50, p99 in ns
+for file in raw/trace stock/trace vhost/vhost; do
+	view -q tests/data/$file.dat
+	data --head | jq -r '.latency[] | .preset as $p | .rows[] | [$p, .key, ([.buckets[][2]] | add), .p50, .p99] | @tsv' | sort >"$tmp/got"
+	for preset in wakeup irq virtio timer hypercall abort; do
+		"$hyptrace" latency -q --json --preset $preset tests/data/$file.dat 2>/dev/null |
+			jq -r --arg p $preset '.latency | group_by(.key)[] | .[-1] | select(.count > 0) | [$p, .key, .count, .p50_ns, .p99_ns] | @tsv'
+	done | sort >"$tmp/expected"
+	[ -s "$tmp/expected" ]
+	ok $? "$file: it feeds presets"
+	same "$tmp/got" "$tmp/expected" "... whose latencies the page has"
+done
+
 # ---- errors ----------------------------------------------------------------------------------------------------
 
 view "$tmp/nothing.dat"
