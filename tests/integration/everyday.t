@@ -29,7 +29,7 @@ table=(
 	"list|--json|hyptrace doctor|"
 	"merge|-|hyptrace report $tmp/merged.dat|-o $tmp/merged.dat a.dat b.dat"
 	"path|--json|hyptrace report trace.dat trace-Guest.dat,|--at 63.5655 --guest Guest --cpu 1 trace.dat trace-Guest.dat"
-	"record|-|hyptrace stat $tmp/made.dat|-o $tmp/made.dat -e sched -- true"
+	"record|-|hyptrace view $tmp/made.dat|-o $tmp/made.dat -e sched -- true"
 	"recover|-|hyptrace report $dat|$spool"
 	"report|--json|hyptrace stat trace.dat|trace.dat"
 	"sql|--json|hyptrace-sql|trace.dat 'SELECT 1;'"

@@ -183,6 +183,68 @@ ok $? "... the page says so"
 view -q --full "$tmp/many.dat"
 is "$(data | awk -F'\t' '{ ns += $5; n++ } END { printf "%d\t%d", ns, n }')" "$all" "--full: every span"
 
+# ---- sums of windows ----------------------------------------------------------------------------------------
+
+# Sums of windows by lane and meaning, and how much of each the clocks leave undecided: of sql's rows.
+window_sums() { # WINDOWS FILE
+	perl -MList::Util=min,max -F'\t' -lane '
+		BEGIN { @windows = map { [split /,/] } split / /, shift }
+		for my $w (@windows) {
+			my ($from, $to) = (max($F[3], $w->[0]), min($F[3] + $F[4], $w->[1]));
+			next if $to <= $from;
+			my $key = join "\t", $w->[0], @F[0, 1, 2, 5, 6, 7], $F[0] =~ /^(cpu|task)/ ? $F[10] : "";
+			my $certain = $F[14] eq "" || $F[15] eq "" ? 0 : max(0, min($to, $F[3] + $F[4] - $F[15]) - max($from, $F[3] + $F[14]));
+			$ns{$key} += $to - $from;
+			$undecided{$key} += $to - $from - $certain;
+		}
+		END { print "$_\t$ns{$_}\t$undecided{$_}" for sort keys %ns }' "$@"
+}
+
+# 30 windows of the page's time.
+windows() {
+	data --head | perl -MJSON::PP -0777 -ne 'my $h = decode_json($_); srand 7;
+		print join " ", map { my $from = int rand $h->{length}; my $ns = 1 + int rand($h->{length} - $from) / (1 + int rand 50);
+			($h->{origin} + $from) . "," . ($h->{origin} + $from + $ns) } 1 .. 30'
+}
+
+# A script that adds the page's sums of windows to `said`.
+windows_script() { # WINDOWS
+	cat <<-END
+		for (const part of '$1'.split(' ')) {
+			const [from, to] = part.split(',').map((time) => Number(BigInt(time) - data.origin)), byKey = new Map();
+
+			for (const row of sums(from, to)) {
+				const pid = /^(cpu|task)/.test(row.kind) ? row.task.replace(/.*-/, '') : '';
+				const key = [part.split(',')[0], row.kind, row.machine, row.number ?? '', row.state, row.by, row.reason, pid].join('\t');
+
+				const [ns, undecided] = byKey.get(key) || [0, 0];
+
+				byKey.set(key, [ns + row.ns, undecided + row.undecided]);
+			}
+			for (const [key, [ns, undecided]] of byKey)
+				said.push(key + '\t' + ns + '\t' + undecided);
+		}
+	END
+}
+
+# ---- in Firefox, under the page's policy ------------------------------------------------------------------------
+
+firefox=$(command -v firefox-esr || command -v firefox)
+if [ -n "$firefox" ]; then
+	view -q tests/data/stock/trace.dat
+	expected tests/data/stock/trace.dat | comparable >"$tmp/expected"
+	windows=$(windows)
+	mkdir "$tmp/firefox"
+	tests/tools/firefox-ask "$firefox" "$tmp/firefox" "$tmp/page.html" "const { data, sums } = page.hyptrace, said = [];
+		$(windows_script "$windows")
+		return said.join('\n');" | grep . | sort >"$tmp/page-sums"
+	window_sums "$windows" "$tmp/expected" | sort >"$tmp/sums.sorted"
+	[ "$(wc -l <"$tmp/sums.sorted")" -gt 100 ] && cmp -s "$tmp/page-sums" "$tmp/sums.sorted"
+	ok $? "Firefox: in 30 windows the page's sums are those of sql" || diag "$(diff "$tmp/sums.sorted" "$tmp/page-sums" | head)"
+else
+	skip 1 "no firefox"
+fi
+
 # ---- in a browser ------------------------------------------------------------------------------------------------
 
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
@@ -212,44 +274,13 @@ asked() { # CODE
 	browse "$tmp/asked.html" | perl -0777 -ne 'print $1 =~ s/&lt;/</gr =~ s/&gt;/>/gr =~ s/&amp;/&/gr if m{<pre id="said">(.*?)</pre>}s'
 }
 
-# Sums of windows by lane and meaning, and how much of each the clocks leave undecided: of sql's rows.
-window_sums() { # WINDOWS FILE
-	perl -MList::Util=min,max -F'\t' -lane '
-		BEGIN { @windows = map { [split /,/] } split / /, shift }
-		for my $w (@windows) {
-			my ($from, $to) = (max($F[3], $w->[0]), min($F[3] + $F[4], $w->[1]));
-			next if $to <= $from;
-			my $key = join "\t", $w->[0], @F[0, 1, 2, 5, 6, 7], $F[0] =~ /^(cpu|task)/ ? $F[10] : "";
-			my $certain = $F[14] eq "" || $F[15] eq "" ? 0 : max(0, min($to, $F[3] + $F[4] - $F[15]) - max($from, $F[3] + $F[14]));
-			$ns{$key} += $to - $from;
-			$undecided{$key} += $to - $from - $certain;
-		}
-		END { print "$_\t$ns{$_}\t$undecided{$_}" for sort keys %ns }' "$@"
-}
-
 for file in stock/trace lab-protected steal/trace; do
 	path=tests/data/$file.dat
 	view -q "$path"
 	expected "$path" | comparable >"$tmp/expected"
-	windows=$(data --head | perl -MJSON::PP -0777 -ne 'my $h = decode_json($_); srand 7;
-		print join " ", map { my $from = int rand $h->{length}; my $ns = 1 + int rand($h->{length} - $from) / (1 + int rand 50);
-			($h->{origin} + $from) . "," . ($h->{origin} + $from + $ns) } 1 .. 30')
+	windows=$(windows)
 	window_sums "$windows" "$tmp/expected" >"$tmp/sums"
-	asked "
-		for (const part of '$windows'.split(' ')) {
-			const [from, to] = part.split(',').map((time) => Number(BigInt(time) - data.origin)), byKey = new Map();
-
-			for (const row of sums(from, to)) {
-				const pid = /^(cpu|task)/.test(row.kind) ? row.task.replace(/.*-/, '') : '';
-				const key = [part.split(',')[0], row.kind, row.machine, row.number ?? '', row.state, row.by, row.reason, pid].join('\t');
-
-				const [ns, undecided] = byKey.get(key) || [0, 0];
-
-				byKey.set(key, [ns + row.ns, undecided + row.undecided]);
-			}
-			for (const [key, [ns, undecided]] of byKey)
-				said.push(key + '\t' + ns + '\t' + undecided);
-		}" | grep . | sort >"$tmp/page-sums"
+	asked "$(windows_script "$windows")" | grep . | sort >"$tmp/page-sums"
 	sort "$tmp/sums" >"$tmp/sums.sorted"
 	[ "$(wc -l <"$tmp/sums.sorted")" -gt 100 ] && cmp -s "$tmp/page-sums" "$tmp/sums.sorted"
 	ok $? "$file: in 30 windows the page's sums are those of sql" || diag "$(diff "$tmp/sums.sorted" "$tmp/page-sums" | head)"
