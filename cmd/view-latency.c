@@ -16,13 +16,8 @@ static void latency_json_row(const struct latency_answer *l, const struct latenc
 	json_key_u64(j, "p99", histogram_at(h, 0.99));
 	json_key(j, "buckets");
 	json_array(j);
-	for (size_t at = 0; histogram_next(h, &at, &from, &to, &n);) {
-		json_array(j);
-		json_u64(j, from);
-		json_u64(j, to);
-		json_u64(j, n);
-		json_array_end(j);
-	}
+	for (size_t at = 0; histogram_next(h, &at, &from, &to, &n);)
+		JSON_ROW(j, from, to, n);
 	json_array_end(j);
 	json_object_end(j);
 }

@@ -79,18 +79,6 @@ static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 
 /* ---- the head -------------------------------------------------------------------------------------- */
 
-/* An array of numbers. */
-static void head_row(struct json *j, const uint64_t *v, size_t n)
-{
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_u64(j, v[i]);
-	json_array_end(j);
-}
-
-#define HEAD_ROW(j, ...)                                                                                     \
-	head_row(j, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
-
 static void head_machines(struct json *j, const struct inputs *in)
 {
 	json_key(j, "machines");
@@ -119,7 +107,7 @@ static void head_labels(struct json *j, const struct view *v)
 	json_key(j, "labels");
 	json_array(j);
 	for (const struct view_label *l = v->labels; l < v->labels + v->n_labels; l++)
-		HEAD_ROW(j, l->state, l->by, l->reason, l->class, l->task, (uint64_t)l->pid, l->other,
+		JSON_ROW(j, l->state, l->by, l->reason, l->class, l->task, (uint64_t)l->pid, l->other,
 			 (uint64_t)l->other_pid, l->coarse);
 	json_array_end(j);
 }
@@ -143,14 +131,14 @@ static void view_head(const struct view *v, const struct view_job *job, const st
 	json_key(&j, "lanes");
 	json_array(&j);
 	for (const struct view_lane *l = v->lanes; l < v->lanes + v->n_lanes; l++)
-		HEAD_ROW(&j, l->kind, l->input, column_number(l->number), column_number(l->guest),
+		JSON_ROW(&j, l->kind, l->input, column_number(l->number), column_number(l->guest),
 			 (uint64_t)l->pid, l->name, l->spans, l->cells);
 	json_array_end(&j);
 	head_labels(&j, v);
 	json_key(&j, "losses");
 	json_array(&j);
 	for (const struct view_loss *l = v->losses; l < v->losses + v->n_losses; l++)
-		HEAD_ROW(&j, l->input, l->buffer, l->cpu, l->hyp, l->from - v->from, l->to - v->from,
+		JSON_ROW(&j, l->input, l->buffer, l->cpu, l->hyp, l->from - v->from, l->to - v->from,
 			 l->events + 1); /* 0: unknown */
 	json_array_end(&j);
 	json_key(&j, "columns");
