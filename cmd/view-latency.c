@@ -29,7 +29,8 @@ static bool latency_is_fed(const struct latency_plan *plan, const struct latency
 
 	for (size_t point = 0; point < plan->n_points; point++)
 		for (size_t i = 0; i < plan->n_terms && fed == point; i++)
-			fed += plan->terms[i].point == point && !plan->terms[i].cancels && found->counts[i].known;
+			fed += plan->terms[i].point == point && !plan->terms[i].cancels &&
+			       found->counts[i].known;
 	return plan->n_points && fed == plan->n_points;
 }
 

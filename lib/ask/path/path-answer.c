@@ -112,7 +112,8 @@ void path_texts_release(struct path_texts *x)
 static const char *path_task_label(const struct path_answer *a, size_t input, int32_t pid, char out[LABEL])
 {
 	if (pid)
-		snprintf(out, LABEL, "%s-%d", steps_comm_at(a->steps, input, pid, a->moment->ts) ?: "<...>", pid);
+		snprintf(out, LABEL, "%s-%d", steps_comm_at(a->steps, input, pid, a->moment->ts) ?: "<...>",
+			 pid);
 	else
 		snprintf(out, LABEL, "<idle>");
 	return out;

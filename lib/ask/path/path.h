@@ -129,8 +129,8 @@ int path_read(struct path_found *f, const struct inputs *in, struct timeline *t,
 struct path_reading;
 
 /*
- * in, t: outlive it. Rows are kept for three times `within`, so that moments of twice that time have theirs, but
- * at most max (0: PATH_ROWS_MAX). path_reading_close takes NULL. -ENOMEM.
+ * in, t: outlive it. Rows are kept for three times `within`, so that moments of twice that time have theirs,
+ * but at most max (0: PATH_ROWS_MAX). path_reading_close takes NULL. -ENOMEM.
  */
 int path_reading_open(struct path_reading **out, const struct inputs *in, struct timeline *t, uint64_t within,
 		      size_t max);
@@ -140,8 +140,8 @@ const struct path_window *path_reading_window(const struct path_reading *r);
 /* Whether all rows up to that time are read, and all losses that began before it. */
 bool path_reading_reached(const struct path_reading *r, uint64_t ts);
 /*
- * The chain of a task that waits at that time, as it comes to a CPU: the one of path_read() of that time. False
- * in *found: it does not wait, or the rows end before. -ENOMEM.
+ * The chain of a task that waits at that time, as it comes to a CPU: the one of path_read() of that time.
+ * False in *found: it does not wait, or the rows end before. -ENOMEM.
  */
 int path_reading_find(struct path_reading *r, size_t input, int32_t pid, uint64_t ts, struct path_moment *m,
 		      struct path *p, bool *found);

@@ -440,9 +440,7 @@ static int path_reading_begin(struct path_reading *r, const struct log *log)
 
 struct pass_part path_reading_part(struct path_reading *r)
 {
-	return (struct pass_part){
-		.ctx = r, .steps = PATH_STEPS, .after = path_run, .learns = !r->joins
-	};
+	return (struct pass_part){ .ctx = r, .steps = PATH_STEPS, .after = path_run, .learns = !r->joins };
 }
 
 int path_read(struct path_found *f, const struct inputs *in, struct timeline *t, const struct steps *steps,

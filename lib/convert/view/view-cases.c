@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The longest cases of each meaning: the chain of causes of those that waited, and the events in all of them. */
+/* The longest cases of each meaning: the chain of causes of those that waited, and the events in all of them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "ask/path/path.h"
 #include "convert/view/view-priv.h"
 
-#define CASES_OF_A_KIND 16
-#define CASE_EVENTS	12 /* at each end of a case */
-#define CASE_ROWS	(1u << 19)
+#define CASES_OF_A_KIND	   16
+#define CASE_EVENTS	   12 /* at each end of a case */
+#define CASE_ROWS	   (1u << 19)
 #define CASE_ROWS_OF_A_RUN 65536 /* more than a run has */
 
 struct view_found {
@@ -23,7 +24,7 @@ struct view_found {
 struct view_cases {
 	const struct view_job *job;
 	struct path_reading *reading;
-	struct view_found *v; /* CASES_OF_A_KIND of each; of length 0: free */
+	struct view_found *v;		 /* CASES_OF_A_KIND of each; of length 0: free */
 	uint64_t least[VIEW_CASE_KINDS]; /* ns: shorter ones are not wanted */
 	struct path_texts texts;
 };
@@ -38,7 +39,8 @@ int view_cases_open(struct view_cases **out, const struct view_job *job)
 	if (c) {
 		c->job = job;
 		c->v = calloc(CASES, sizeof(*c->v));
-		ret = c->v ? path_reading_open(&c->reading, job->in, job->timeline, UNIT_S, CASE_ROWS) : -ENOMEM;
+		ret = c->v ? path_reading_open(&c->reading, job->in, job->timeline, UNIT_S, CASE_ROWS)
+			   : -ENOMEM;
 	}
 	*out = c;
 	return ret;
@@ -128,15 +130,16 @@ static int view_found_fill(struct view_cases *c, struct view_found *f, bool end)
 	const struct path_window *w = path_reading_window(c->reading);
 	int ret = 0;
 
-	if (f->done || !w->n || (!end && (!path_reading_reached(c->reading, f->is.to) || !view_found_old(f, w))))
+	if (f->done || !w->n ||
+	    (!end && (!path_reading_reached(c->reading, f->is.to) || !view_found_old(f, w))))
 		return 0;
 	f->done = true;
 	view_found_events(f, w, f->is.input, f->is.cpu);
 	if (f->is.guest != UINT32_MAX)
 		view_found_events(f, w, f->is.guest, f->is.vcpu);
 	if (f->is.waits)
-		ret = path_reading_find(c->reading, f->is.input, f->is.pid, f->is.to - 1, &f->moment, &f->path,
-					&f->explained);
+		ret = path_reading_find(c->reading, f->is.input, f->is.pid, f->is.to - 1, &f->moment,
+					&f->path, &f->explained);
 	return ret;
 }
 
@@ -166,7 +169,8 @@ int view_cases_texts(struct view_cases *c)
 
 /* ---- the page's head ------------------------------------------------------------------------------- */
 
-static void head_case_events(const struct view_cases *c, const struct view_found *f, uint64_t origin, struct json *j)
+static void head_case_events(const struct view_cases *c, const struct view_found *f, uint64_t origin,
+			     struct json *j)
 {
 	json_key(j, "events");
 	json_array(j);

@@ -11,7 +11,8 @@
 
 /* Shared by the files of lib/convert/view. */
 
-/* Lanes: what runs on a CPU, the hypervisor's visits on a CPU, the states of a vCPU, waits of a guest's task. */
+/* Lanes: what runs on a CPU, the hypervisor's visits on a CPU, the states of a vCPU, waits of a guest's task.
+ */
 enum view_kind { VIEW_CPU, VIEW_HYP, VIEW_VCPU, VIEW_TASK };
 
 struct view_lane {
@@ -100,8 +101,8 @@ int view_finish(struct view *v);
 enum { VIEW_CASE_TASK = STATES, VIEW_CASE_VISIT = 2 * STATES, VIEW_CASE_KINDS };
 
 struct view_case {
-	uint32_t kind;	     /* a state, of a task VIEW_CASE_TASK more */
-	uint32_t input, cpu; /* events there belong to it ... */
+	uint32_t kind;	      /* a state, of a task VIEW_CASE_TASK more */
+	uint32_t input, cpu;  /* events there belong to it ... */
 	uint32_t guest, vcpu; /* ... and there; UINT32_MAX: none */
 	int32_t pid;
 	bool waits; /* for a CPU: there is a chain of causes */

@@ -56,21 +56,22 @@ static void view_state_case(struct view_reader *r, const struct state_span *s)
 {
 	static const uint64_t waiting = 1 << STATE_PREEMPTED | 1 << STATE_WAKING | 1 << STATE_HALTED |
 					1 << STATE_BLOCKED | 1 << STATE_RUNNABLE | 1 << STATE_SLEEPING;
-	static const uint64_t others = 1 << STATE_HYP | 1 << STATE_FIRMWARE | 1 << STATE_HOST | 1 << STATE_VMM;
+	static const uint64_t others =
+		1 << STATE_HYP | 1 << STATE_FIRMWARE | 1 << STATE_HOST | 1 << STATE_VMM;
 	const struct state_owner *o = s->owner;
 	bool guest = o->kind == STATE_OF_VCPU && o->guest != STATE_NO_INPUT;
 
 	if (o->kind != STATE_OF_TASK && (waiting | others) >> s->state & 1)
-		view_cases_add(r->cases,
-			       &(struct view_case){ .kind = s->state + (o->kind != STATE_OF_VCPU) * VIEW_CASE_TASK,
-						    .input = o->input,
-						    .cpu = s->cpu,
-						    .guest = guest ? o->guest : UINT32_MAX,
-						    .vcpu = o->vcpu,
-						    .pid = o->pid,
-						    .waits = waiting >> s->state & 1,
-						    .from = s->from,
-						    .to = s->to });
+		view_cases_add(r->cases, &(struct view_case){ .kind = s->state + (o->kind != STATE_OF_VCPU) *
+											 VIEW_CASE_TASK,
+							      .input = o->input,
+							      .cpu = s->cpu,
+							      .guest = guest ? o->guest : UINT32_MAX,
+							      .vcpu = o->vcpu,
+							      .pid = o->pid,
+							      .waits = waiting >> s->state & 1,
+							      .from = s->from,
+							      .to = s->to });
 }
 
 static int view_state(void *reader, const struct state_span *s)

@@ -16,7 +16,7 @@ struct view_job {
 	const char *tables;	   /* JSON of hyptrace stat */
 	/* Latencies of presets as JSON, asked for if there are at most VIEW_ANSWERS records, or if full. */
 	int (*latency)(const struct inputs *in, struct buf *out);
-	bool full;		   /* all spans, not the VIEW_SPANS longest and sums of the others */
+	bool full; /* all spans, not the VIEW_SPANS longest and sums of the others */
 };
 
 #define VIEW_SPANS   300000
