@@ -21,40 +21,33 @@ struct view_found {
 	size_t n_events;
 };
 
+#define CASES (VIEW_CASE_KINDS * CASES_OF_A_KIND)
+
 struct view_cases {
 	const struct view_job *job;
 	struct path_reading *reading;
-	struct view_found *v;		 /* CASES_OF_A_KIND of each; of length 0: free */
+	struct view_found v[CASES];	 /* CASES_OF_A_KIND of each; of length 0: free */
 	uint64_t least[VIEW_CASE_KINDS]; /* ns: shorter ones are not wanted */
 	struct path_texts texts;
 };
 
-#define CASES (VIEW_CASE_KINDS * CASES_OF_A_KIND)
-
 int view_cases_open(struct view_cases **out, const struct view_job *job)
 {
-	struct view_cases *c = calloc(1, sizeof(*c));
-	int ret = -ENOMEM;
-
-	if (c) {
-		c->job = job;
-		c->v = calloc(CASES, sizeof(*c->v));
-		ret = c->v ? path_reading_open(&c->reading, job->in, job->timeline, UNIT_S, CASE_ROWS)
-			   : -ENOMEM;
-	}
-	*out = c;
-	return ret;
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	(*out)->job = job;
+	return path_reading_open(&(*out)->reading, job->in, job->timeline, UNIT_S, CASE_ROWS);
 }
 
 void view_cases_close(struct view_cases *c)
 {
-	for (size_t i = 0; c && c->v && i < CASES; i++)
-		path_release(&c->v[i].path);
 	if (!c)
 		return;
+	for (size_t i = 0; i < CASES; i++)
+		path_release(&c->v[i].path);
 	path_texts_release(&c->texts);
 	path_reading_close(c->reading);
-	free(c->v);
 	free(c);
 }
 
@@ -74,23 +67,17 @@ void view_cases_add(struct view_cases *c, const struct view_case *one)
 
 	if (one->to - one->from <= c->least[one->kind])
 		return;
+	for (size_t i = 1; i < CASES_OF_A_KIND; i++)
+		least = view_found_length(&v[i]) < view_found_length(least) ? &v[i] : least;
+	c->least[one->kind] = view_found_length(least);
+	if (one->to - one->from <= c->least[one->kind])
+		return;
 	path_release(&least->path);
 	*least = (struct view_found){ .is = *one };
-	for (size_t i = 1; i < CASES_OF_A_KIND; i++)
-		if (view_found_length(&v[i]) < view_found_length(least))
-			least = &v[i];
-	c->least[one->kind] = view_found_length(least);
-	/* the first is the next to go */
-	if (least != v) {
-		struct view_found swap = *v;
-
-		*v = *least;
-		*least = swap;
-	}
 }
 
 /* The next one that is there, after `f`; NULL: the first, and the end. */
-static struct view_found *view_found_next(const struct view_cases *c, const struct view_found *f)
+static struct view_found *view_found_next(struct view_cases *c, const struct view_found *f)
 {
 	for (size_t i = f ? (size_t)(f - c->v) + 1 : 0; i < CASES; i++)
 		if (view_found_length(&c->v[i]))
@@ -191,7 +178,7 @@ static void head_case_events(const struct view_cases *c, const struct view_found
 	json_array_end(j);
 }
 
-void view_cases_head(const struct view_cases *c, uint64_t origin, struct json *j)
+void view_cases_head(struct view_cases *c, uint64_t origin, struct json *j)
 {
 	struct path_answer answer = { .in = c->job->in, .steps = c->job->steps, .texts = &c->texts };
 

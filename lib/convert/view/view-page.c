@@ -112,7 +112,7 @@ static void head_labels(struct json *j, const struct view *v)
 	json_array_end(j);
 }
 
-static void view_head(const struct view *v, const struct view_job *job, const struct view_cases *cases,
+static void view_head(const struct view *v, const struct view_job *job, struct view_cases *cases,
 		      const struct buf *columns, struct buf *out)
 {
 	struct json j = { .out = out, .compact = true };
@@ -177,7 +177,7 @@ static void base64_add(struct buf *out, const uint8_t *data, size_t len)
 }
 
 /* The head's length in 4 bytes, the head, and the columns. */
-static void view_data(const struct view *v, const struct view_job *job, const struct view_cases *cases,
+static void view_data(const struct view *v, const struct view_job *job, struct view_cases *cases,
 		      struct buf *out)
 {
 	struct buf columns[VIEW_COLUMNS] = { 0 }, head = { 0 };
@@ -198,7 +198,7 @@ static void view_data(const struct view *v, const struct view_job *job, const st
 	}
 }
 
-int view_page(struct view *v, const struct view_job *job, const struct view_cases *cases, int fd)
+int view_page(struct view *v, const struct view_job *job, struct view_cases *cases, int fd)
 {
 	const char *mark = strstr(view_page_html, VIEW_DATA_MARK);
 	struct buf data = { 0 }, packed = { 0 }, page = { 0 };

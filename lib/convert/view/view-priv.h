@@ -122,9 +122,9 @@ int view_cases_fill(struct view_cases *c, bool end);
 /* Reads the files once more, for their events as text. */
 int view_cases_texts(struct view_cases *c);
 /* Writes "cases" of the page's head; times since the origin. */
-void view_cases_head(const struct view_cases *c, uint64_t origin, struct json *j);
+void view_cases_head(struct view_cases *c, uint64_t origin, struct json *j);
 
 /* The page with that data: view-page.c. */
-int view_page(struct view *v, const struct view_job *job, const struct view_cases *cases, int fd);
+int view_page(struct view *v, const struct view_job *job, struct view_cases *cases, int fd);
 
 #endif
