@@ -183,6 +183,13 @@ ok $? "... the page says so"
 view -q --full "$tmp/many.dat"
 is "$(data | awk -F'\t' '{ ns += $5; n++ } END { printf "%d\t%d", ns, n }')" "$all" "--full: every span"
 
+perl -e 'print "clock boot\nevent kvm:kvm_userspace_exit __u32 reason | \"%u\", REC->reason\n";
+	print 1000 + $_, " 0 1 kvm_userspace_exit\t1\n" for 0 .. 1_000_000' | "$build/tests/integration/make-trace" "$tmp/million.dat"
+view -q "$tmp/million.dat"
+is "$(data --head | jq -c 'has("latency")')" "false" "more than a million records: without latencies"
+view -q --full "$tmp/million.dat"
+is "$(data --head | jq -c .latency)" "[]" "... with --full they are looked for"
+
 # ---- sums of windows ----------------------------------------------------------------------------------------
 
 # Sums of windows by lane and meaning, and how much of each the clocks leave undecided: of sql's rows.
@@ -249,7 +256,7 @@ fi
 
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$chromium" ]; then
-	skip 14 "no chromium"
+	skip 15 "no chromium"
 	done_testing
 fi
 
@@ -411,4 +418,35 @@ true
 runnable,running,sleeping,stolen
 0
 true" "percentiles, a guest's tasks unfolded and folded, an event"
+
+# Figures: bars are the page's sums; a heat map has each span once; a distribution's parts are shares of its key.
+view -q tests/data/raw/trace.dat
+is "$(asked '
+	const rows = timeRows(data, 0, data.length), vcpu = rows.find((row) => row.title === "Guest vCPU 0");
+	const sum = (state) => sums(0, data.length).filter((one) => one.lane === "Guest vCPU 0" && one.state === state).reduce((ns, one) => ns + one.ns, 0);
+	said.push(vcpu.parts.length > 4, vcpu.parts.every((part) => Math.round(part.share * data.length) === sum(part.name)));
+	for (const section of document.querySelectorAll("#questions details"))
+		section.open = true;
+	await new Promise((done) => setTimeout(done, 100));
+	said.push(document.querySelectorAll("#questions .bar").length === rows.length);
+	said.push([...document.querySelectorAll("#questions summary")].map((one) => one.textContent).join());
+	const visits = durationKinds(data).find((kind) => kind.name === "visits to the hypervisor");
+	said.push([...visits.byLane.values()].flat().length === data.lanes.filter((lane) => lane.kind === "hyp").reduce((n, lane) => n + lane.spans.n, 0));
+	said.push([...document.querySelectorAll("figcaption")].map((one) => one.textContent).filter((text) => /irq|heat|When/.test(text)).join(" | "));
+	const irq = [...document.querySelectorAll("figure")].find((one) => one.textContent.includes("irq"));
+	said.push(irq.querySelector(".legend").textContent, irq.querySelector("canvas").getAttribute("aria-label"));
+	const texts = [], text = CanvasRenderingContext2D.prototype.fillText;
+	CanvasRenderingContext2D.prototype.fillText = function (word) { texts.push(word); };
+	addHistogram(document.body, "", data.latency[0].rows.map((row) => ({ name: row.key, buckets: row.buckets })), false);
+	said.push(texts.includes("duration (logarithmic)"), texts.includes("share of a key\u0027s durations, % per 8th of a decade"), texts.includes("1.000ms"));')" "true
+true
+true
+Where time went,Durations: distribution and heat map,Latencies
+true
+When, and how long? visits to the hypervisor | How long? irq: an interrupt from KVM to the guest's handler
+Guest 0: 18, p50 407.6us, p99 8.978msGuest 1: 18, p50 626.7us, p99 11.730ms
+How long? irq: an interrupt from KVM to the guest's handler
+true
+true
+true" "figures: bars, distributions and a heat map, with names and units on their axes"
 done_testing
