@@ -25,13 +25,12 @@ static void latency_json_row(const struct latency_answer *l, const struct latenc
 /* Whether each point has an event that the files can have. */
 static bool latency_is_fed(const struct latency_plan *plan, const struct latency_result *found)
 {
-	size_t fed = 0;
+	unsigned int fed = 0;
 
-	for (size_t point = 0; point < plan->n_points; point++)
-		for (size_t i = 0; i < plan->n_terms && fed == point; i++)
-			fed += plan->terms[i].point == point && !plan->terms[i].cancels &&
-			       found->counts[i].known;
-	return plan->n_points && fed == plan->n_points;
+	for (size_t i = 0; i < plan->n_terms; i++)
+		if (!plan->terms[i].cancels && found->counts[i].known)
+			fed |= 1u << plan->terms[i].point;
+	return fed == (1u << plan->n_points) - 1;
 }
 
 static int latency_json_preset(const struct inputs *in, const struct latency_preset *p, struct json *j)

@@ -66,9 +66,7 @@ static int view_show(const char *path, const struct log *log)
 	int ret = program_output(argv, &out, 1 << 16, 10000);
 
 	buf_release(&out);
-	if (ret)
-		return log_fail(log, -EIO, "xdg-open did not open '%s': open it in a browser", path);
-	return 0;
+	return ret ? log_fail(log, -EIO, "xdg-open did not open '%s': open it in a browser", path) : 0;
 }
 
 static int view_files(const struct view_opts *o, const struct log *log, uint64_t *damaged)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The longest cases of each meaning: the chain of causes of those that waited, and the events in all of them.
- */
+/* The longest cases of each meaning: the causes of those that waited, and the events in all of them. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -31,13 +30,19 @@ struct view_cases {
 	struct path_texts texts;
 };
 
-int view_cases_open(struct view_cases **out, const struct view_job *job)
+int view_cases_open(struct view_cases **out, const struct view_job *job, struct pass_part *part)
 {
-	*out = calloc(1, sizeof(**out));
-	if (!*out)
+	struct view_cases *c = calloc(1, sizeof(*c));
+	int ret;
+
+	*out = c;
+	if (!c)
 		return -ENOMEM;
-	(*out)->job = job;
-	return path_reading_open(&(*out)->reading, job->in, job->timeline, UNIT_S, CASE_ROWS);
+	c->job = job;
+	ret = path_reading_open(&c->reading, job->in, job->timeline, UNIT_S, CASE_ROWS);
+	if (!ret)
+		*part = path_reading_part(c->reading);
+	return ret;
 }
 
 void view_cases_close(struct view_cases *c)
@@ -49,11 +54,6 @@ void view_cases_close(struct view_cases *c)
 	path_texts_release(&c->texts);
 	path_reading_close(c->reading);
 	free(c);
-}
-
-struct pass_part view_cases_part(struct view_cases *c)
-{
-	return path_reading_part(c->reading);
 }
 
 static uint64_t view_found_length(const struct view_found *f)
@@ -106,28 +106,21 @@ static void view_found_events(struct view_found *f, const struct path_window *w,
 	f->n_events += n < 2 * CASE_EVENTS ? n : 2 * CASE_EVENTS;
 }
 
-/* Whether rows that the case needs are soon dropped. */
-static bool view_found_old(const struct view_found *f, const struct path_window *w)
-{
-	return w->n + CASE_ROWS_OF_A_RUN >= CASE_ROWS || w->v[w->n - 1].ts - f->is.to >= UNIT_S;
-}
-
 static int view_found_fill(struct view_cases *c, struct view_found *f, bool end)
 {
 	const struct path_window *w = path_reading_window(c->reading);
-	int ret = 0;
+	/* rows that the case needs are soon dropped */
+	bool old = w->n && (w->n + CASE_ROWS_OF_A_RUN >= CASE_ROWS || w->v[w->n - 1].ts - f->is.to >= UNIT_S);
 
-	if (f->done || !w->n ||
-	    (!end && (!path_reading_reached(c->reading, f->is.to) || !view_found_old(f, w))))
+	if (f->done || !w->n || (!end && (!old || !path_reading_reached(c->reading, f->is.to))))
 		return 0;
 	f->done = true;
 	view_found_events(f, w, f->is.input, f->is.cpu);
 	if (f->is.guest != UINT32_MAX)
 		view_found_events(f, w, f->is.guest, f->is.vcpu);
-	if (f->is.waits)
-		ret = path_reading_find(c->reading, f->is.input, f->is.pid, f->is.to - 1, &f->moment,
-					&f->path, &f->explained);
-	return ret;
+	return f->is.waits ? path_reading_find(c->reading, f->is.input, f->is.pid, f->is.to - 1, &f->moment,
+					       &f->path, &f->explained)
+			   : 0;
 }
 
 int view_cases_fill(struct view_cases *c, bool end)

@@ -112,10 +112,9 @@ struct view_case {
 struct view_cases; /* opaque */
 
 /* view_cases_close takes NULL. */
-int view_cases_open(struct view_cases **out, const struct view_job *job);
+/* *part: of the pass, after those that add. */
+int view_cases_open(struct view_cases **out, const struct view_job *job, struct pass_part *part);
 void view_cases_close(struct view_cases *c);
-/* Part of the pass: after those that add. */
-struct pass_part view_cases_part(struct view_cases *c);
 void view_cases_add(struct view_cases *c, const struct view_case *one);
 /* After each run, and at the end: fills those whose events are all read. */
 int view_cases_fill(struct view_cases *c, bool end);

@@ -25,7 +25,6 @@ struct view_reader {
 	struct view_stream *streams;
 	struct view view;
 	struct view_cases *cases;
-	uint32_t state_words[STATES]; /* 0: not looked up yet */
 };
 
 static uint32_t view_bound(uint64_t ns)
@@ -41,15 +40,6 @@ static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid)
 }
 
 /* ---- states ------------------------------------------------------------------------------------- */
-
-static uint32_t view_state_word(struct view_reader *r, enum state state)
-{
-	uint32_t *word = &r->state_words[state];
-
-	if (!*word)
-		*word = view_word(&r->view, state_name(state));
-	return *word;
-}
 
 /* A vCPU that does not run its guest, or a guest's task that has no CPU. */
 static void view_state_case(struct view_reader *r, const struct state_span *s)
@@ -95,8 +85,8 @@ static int view_state(void *reader, const struct state_span *s)
 		lane.number = UINT32_MAX;
 		lane.pid = o->pid;
 	}
-	label.state = view_state_word(r, s->state);
-	label.by = s->by == STATE_UNKNOWN ? 0 : view_state_word(r, s->by);
+	label.state = view_word(v, state_name(s->state));
+	label.by = view_word(v, s->by == STATE_UNKNOWN ? NULL : state_name(s->by));
 	label.reason = view_word(v, states_reason(vcpu ? r->vcpus : r->tasks, s));
 	label.class = view_word(v, exit ? esr_ec_name((unsigned int)s->class) : NULL);
 	if (vcpu) {
@@ -212,7 +202,7 @@ int view_write(const struct view_job *job, int fd)
 		return ret;
 	view_open(&r.view, from, to);
 	r.streams = calloc(merge_streams(job->timeline->merge) + 1, sizeof(*r.streams));
-	ret = r.streams ? view_cases_open(&r.cases, job) : -ENOMEM;
+	ret = r.streams ? view_cases_open(&r.cases, job, &parts[2]) : -ENOMEM;
 	ret = ret ?: states_open(&r.vcpus, job->in, job->timeline, job->steps, STATES_VCPUS, view_state, &r);
 	ret = ret
 		      ?: states_open(&r.tasks, job->in, job->timeline, job->steps,
@@ -221,7 +211,6 @@ int view_write(const struct view_job *job, int fd)
 		goto out;
 	parts[0] = states_part(r.vcpus);
 	parts[1] = states_part(r.tasks);
-	parts[2] = view_cases_part(r.cases);
 	parts[3] = (struct pass_part){ .ctx = &r,
 				       .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
 						STEP_SET(STEP_HYP_OTHER),
