@@ -256,7 +256,7 @@ fi
 
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$chromium" ]; then
-	skip 15 "no chromium"
+	skip 17 "no chromium"
 	done_testing
 fi
 
@@ -449,4 +449,28 @@ How long? irq: an interrupt from KVM to the guest's handler
 true
 true
 true" "figures: bars, distributions and a heat map, with names and units on their axes"
+
+# The commands that the page offers where it has no chain, and for all events of a span: one of each state.
+for dir in steal x86; do
+	view -q tests/data/$dir/trace.dat
+	asked '
+		const seen = new Set();
+
+		for (const lane of data.lanes)
+			for (let i = 5; i < lane.spans.n - 1; i++) {
+				const place = { lane, i }, key = lane.kind + data.labels[lane.spans.label[i]].state, waiter = waiterOf(data, place);
+
+				if (!waiter || chainOf(data, waiter) || seen.has(key))
+					continue;
+				seen.add(key);
+				said.push(chainCommand(data, waiter), reportCommand(data, place));
+			}' | grep . >"$tmp/commands"
+	failed=
+	while read -r command; do
+		(cd tests/data/$dir && PATH=$(realpath "$build"):$PATH && bash -c "$command" >"$tmp/out" 2>"$tmp/err" && [ -s "$tmp/out" ]) ||
+			failed+="$command: $(<"$tmp/err")"$'\n'
+	done <"$tmp/commands"
+	[ "$(wc -l <"$tmp/commands")" -gt 3 ] && [ -z "$failed" ]
+	ok $? "$dir: the commands that the page offers work as they stand" || diag "$failed"
+done
 done_testing

@@ -3,7 +3,7 @@
 "use strict";
 
 const WAITS = /^(preempted|waking|halted|blocked|runnable|sleeping|stolen)$/;
-const HANDLED = /^(hypervisor|firmware|host|VMM|not recorded)$/;
+const HANDLED = /^(hypervisor|firmware|host|VMM)$/;
 
 // A time of an answer, seconds or ticks, as ns since the origin.
 function answerTime(data, text) {
@@ -72,14 +72,24 @@ function shellWord(word) {
 	return /^[\w./:+-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'";
 }
 
-// The command that finds a wait's causes in the files.
+// Whether the page knows what a CPU of a guest ran at a time.
+function ranThen(data, machine, cpu, time) {
+	const lane = data.lanes.find((one) => one.kind === "cpu" && one.machine === machine && one.number === cpu);
+	const i = lane ? firstSpan(lane.spans, time) : 0;
+
+	return !!lane && i < lane.spans.n && lane.spans.from[i] <= time;
+}
+
+// The command that finds a wait's causes in the files. Its time is in units of 10^9, also where that is of ticks. What an
+// exit's handling kept waiting is the guest's task, if it is known.
 function chainCommand(data, waiter) {
 	const machine = data.machines[waiter.machine], files = data.machines.map((one) => shellWord(one.file)).join(" ");
-	const task = waiter.lane.kind === "vcpu" && HANDLED.test(waiter.state) && waiter.lane.guest !== null
-		? "--guest " + shellWord(data.machines[waiter.lane.guest].name) + " --cpu " + waiter.lane.number
+	const { guest, number } = waiter.lane, at = data.origin + BigInt(waiter.to - 1);
+	const ofGuest = HANDLED.test(waiter.state) && guest !== null && ranThen(data, guest, number, waiter.to - 1);
+	const task = ofGuest ? "--guest " + shellWord(data.machines[guest].name) + " --cpu " + number
 		: (machine.guest ? "--guest " + shellWord(machine.name) + " " : "") + "--task " + waiter.pid;
 
-	return "hyptrace path --at " + timeText(data, waiter.to - 1) + " " + task + " " + files;
+	return "hyptrace path --at " + at / 1000000000n + "." + String(at % 1000000000n).padStart(9, "0") + " " + task + " " + files;
 }
 
 // Fills the answer to "why?" below a span's facts. onHop(hop): a cause is clicked.
