@@ -75,13 +75,11 @@ function lazySection(parent, title, fill) {
 }
 
 function showQuestions(data, parent) {
-	const rows = timeRows(data, 0, data.length), kinds = durationKinds(data);
-
-	if (rows.length)
-		lazySection(parent, "Where time went", (body) => addBars(body, "Where did the time of vCPUs and hypervisors go?", rows));
-	if (kinds.length)
+	if (data.lanes.some((lane) => lane.kind === "vcpu" || lane.kind === "hyp"))
+		lazySection(parent, "Where time went", (body) => addBars(body, "Where did the time of vCPUs and hypervisors go?", timeRows(data, 0, data.length)));
+	if (data.lanes.some((lane) => lane.kind !== "cpu" && lane.spans.n))
 		lazySection(parent, "Durations: distribution and heat map", function (body) {
-			const select = element("select"), figures = element("div"), label = element("label", "of ");
+			const kinds = durationKinds(data), select = element("select"), figures = element("div"), label = element("label", "of ");
 
 			kinds.forEach((kind, i) => select.append(new Option(kind.name, i)));
 			select.addEventListener("change", () => showDurations(data, kinds[select.value], figures));
