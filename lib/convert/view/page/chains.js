@@ -103,8 +103,8 @@ function showChain(data, waiter, parent, onHop) {
 
 	if (!chain) {
 		parent.replaceChildren(element("p", HANDLED.test(waiter.state)
-			? "Nothing waited for a CPU: its exit was handled, for the reason above. What the guest did shows:"
-			: "The page has the chains of the longest waits of each state only. This one's causes show:"),
+			? "Nothing waited for a CPU: its exit was handled, for the reason above. This command shows what it kept waiting:"
+			: "The page has the chains of the longest waits of each state only. This command finds the causes of this one:"),
 		element("code", chainCommand(data, waiter)));
 		return null;
 	}

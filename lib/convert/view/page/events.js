@@ -102,7 +102,7 @@ function eventTable(data, place, onEvent) {
 	const box = element("details");
 
 	box.append(element("summary", events.length ? events.length + " events" : "No events of this span"),
-		element("p", "The page has the first and the last 12 events of the 16 longest cases of each state. All events shows:"),
+		element("p", "The page has the first and the last 12 events of the 16 longest cases of each state. This command shows all events:"),
 		element("code", reportCommand(data, place)));
 	if (events.length)
 		box.append(makeTable(columns, events.map((one) => [timeText(data, one.at), data.machines[one.machine].name + " " + one.cpu, one.name, one.text]),

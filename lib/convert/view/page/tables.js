@@ -217,12 +217,13 @@ function showSpan(data, place, onWhy, onEvent) {
 		button.id = "why";
 		button.title = "The chain of causes (Y)";
 		button.addEventListener("click", () => onWhy(waiter, answer));
-		parent.append(button, answer);
+		parent.append(button);
 	}
-	parent.append(eventTable(data, place, onEvent));
+	document.getElementById("more").replaceChildren(answer, eventTable(data, place, onEvent));
 }
 
 function showEvent(data, event) {
+	document.getElementById("more").replaceChildren();
 	document.getElementById("span").replaceChildren(element("h2", "Event"), factTable(eventFacts(data, event)));
 }
 
