@@ -111,14 +111,6 @@ bool allow_region(const struct strlist *allow, const struct record_plan *plan);
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);
 
-/* ---- privs.c -------------------------------------------------------------------------------- */
-
-/*
- * Gives up the capabilities and system calls that serving does not need, with or without samples; what cannot
- * be is logged.
- */
-void privs_drop(const struct log *log, bool samples);
-
 /* ---- inside a serving: meta.c, stream.c, timesync.c ---------------------------------------- */
 
 /* One recording, from the request to tracefs as it was. */

@@ -4,11 +4,7 @@
 #include "base/array.h"
 #include "base/files.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define CMDLINE_MAX (64u << 10)

@@ -2,11 +2,7 @@
 /* The head of a trace.dat that the recorder puts before the pages. */
 #include "agent.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "file/dat/options.h"

@@ -9,18 +9,12 @@
 #include "base/files.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fnmatch.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define TEXT_MAX   4000
 #define WORD_MAX   100
 #define SLEEP_MAX  10000000 /* us */
 #define EVENTS_MAX 256	    /* each may stand for all of the kernel's */
-
-/* ---- texts that may pass ---------------------------------------------------------------- */
 
 /* Letters, digits, '_', and the characters of extra. */
 static bool has_only(const char *s, const char *extra)
@@ -63,8 +57,6 @@ static bool all_pass(const struct strlist *l, bool (*pass)(const char *))
 			return false;
 	return true;
 }
-
-/* ---- the plan --------------------------------------------------------------------------- */
 
 /* The fault in the request, or NULL. */
 static const char *wrong_buffer(const struct buffer_plan *b)
@@ -139,8 +131,6 @@ int request_parse(struct record_plan *plan, const struct strlist *args, const st
 	*why = strdup(wrong);
 	return *why ? ret ? ret : -EINVAL : -ENOMEM;
 }
-
-/* ---- the buffer ------------------------------------------------------------------------- */
 
 struct buffer_plan *request_buffer(struct record_plan *plan)
 {

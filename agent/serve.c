@@ -3,11 +3,7 @@
 #include "agent.h"
 #include "base/files.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -39,8 +35,6 @@ struct server {
 	struct serving *serving;
 };
 
-/* ---- who may connect ---------------------------------------------------------------- */
-
 static bool may_connect(const struct agent *a, int fd, const struct transport_addr *peer)
 {
 	switch (a->addr.kind) {
@@ -56,8 +50,6 @@ static bool may_connect(const struct agent *a, int fd, const struct transport_ad
 	}
 	return false;
 }
-
-/* ---- pending connections ---------------------------------------------------------------- */
 
 static void pending_drop(struct server *s, size_t i, bool close_it)
 {
@@ -138,8 +130,6 @@ static void accept_some(struct server *s)
 		close(fd);
 	}
 }
-
-/* ---- what they want ---------------------------------------------------------------- */
 
 static void end_serving(struct server *s)
 {
@@ -234,8 +224,6 @@ static void pending_serve(struct server *s, size_t i)
 	else
 		pending_refuse(s, i, "only TRACE_REQ makes sense first");
 }
-
-/* ---- the loop ---------------------------------------------------------------- */
 
 /* 1: asked to end. */
 static int server_step(struct server *s)

@@ -4,10 +4,7 @@
 #include "base/files.h"
 #include "agent.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>

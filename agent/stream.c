@@ -3,12 +3,8 @@
 #include "agent.h"
 #include "base/files.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -132,8 +128,6 @@ bool ports_offer(struct ports *p, uint32_t number, int fd)
 	return taken;
 }
 
-/* ---- streams --------------------------------------------------------------------------------- */
-
 /* A reader of trace_pipe_raw is not woken below the buffer's wake-up mark. */
 #define WAIT_MS 100
 
@@ -158,8 +152,6 @@ struct streams {
 	uint32_t n;
 	struct stream v[];
 };
-
-/* ---- moving ---------------------------------------------------------------- */
 
 static int stream_copy(struct stream *s, const void *data, size_t len)
 {
@@ -288,8 +280,6 @@ static int stream_run(struct stream *s)
 	return (int)n;
 }
 
-/* ---- samples ---------------------------------------------------------------- */
-
 static int stream_emit(void *ctx, const void *page, size_t size)
 {
 	return stream_copy(ctx, page, size);
@@ -319,8 +309,6 @@ static int stream_samples(struct stream *s)
 	page_writer_release(&w);
 	return ret;
 }
-
-/* ---- threads ---------------------------------------------------------------- */
 
 static int stream_prepare(struct stream *s)
 {

@@ -2,10 +2,7 @@
 /* The guest's side of time synchronisation. */
 #include "agent.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 
 #include "record/clock/counter.h"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace adb: the static file runs on an Android phone, and what it recorded is fetched. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -301,10 +298,8 @@ static int adb_push(struct adb_job *j, const char *from, const char *name)
 	struct buf said = { 0 }; /* how fast it was */
 	int ret = to ? adb_run(&j->adb, words, NULL, &said) : -ENOMEM;
 
-	if (ret > 0) {
-		log_err(j->log, "adb cannot copy '%s' to the phone", from);
-		ret = -EIO;
-	}
+	if (ret > 0)
+		ret = log_fail(j->log, -EIO, "adb cannot copy '%s' to the phone", from);
 	buf_release(&said);
 	free(to);
 	return ret;
@@ -414,10 +409,8 @@ static int adb_job_run(struct adb_job *j, const char *dir)
 		buf_release(&said);
 		ret = ret ?: j->left ? -EIO : 0;
 	}
-	if (!ret && !status && *j->base && !j->fetched) {
-		log_err(j->log, "the phone has no recording, though it says that all went well");
-		ret = -EIO;
-	}
+	if (!ret && !status && *j->base && !j->fetched)
+		ret = log_fail(j->log, -EIO, "the phone has no recording, though it says that all went well");
 	if (j->dir && j->left)
 		log_warn(j->log,
 			 "what is not here is on the phone, in %s/out; 'hyptrace adb recover' finishes a "

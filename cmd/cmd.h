@@ -2,9 +2,6 @@
 #ifndef HYPTRACE_CMD_H
 #define HYPTRACE_CMD_H
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "record/session/session.h"
 #include "base/opts.h"
 #include "read/part.h"
@@ -19,12 +16,12 @@ enum {
 };
 
 /* A command, by its row in commands.h. */
-struct command {
+struct command_row {
 	const char *name;
 	int (*run)(int argc, char **argv); /* argv[0] is its name; returns an EXIT_ status */
 	const struct opts_table *options;  /* NULL: not completed */
 	const char *summary;		   /* for `hyptrace -h` */
-	const char *hint;		   /* see hint.c; NULL: none */
+	const char *hint;		   /* see hyptrace.c; NULL: none */
 	bool pages;			   /* its answers go through the user's pager */
 	bool live; /* arguments are the system's, not those of recordings: for completion */
 	/* called as trace-cmd: true: it serves this line, argv[0] being its name. Changes the order of argv,
@@ -32,10 +29,10 @@ struct command {
 	bool (*takes)(int argc, char **argv);
 };
 
-extern const struct command commands[];
+extern const struct command_row commands[];
 extern const size_t commands_n;
 /* NULL: there is none of this name. */
-const struct command *command_find(const char *name);
+const struct command_row *command_find(const char *name);
 
 #define record_table grammar_table /* lib/record/plan: the agent has it, too */
 #define COMMAND(name, ...)                                                                                   \
@@ -56,14 +53,6 @@ bool stat_takes(int argc, char **argv);
  * a line; none: a file's name. Reports no errors.
  */
 int complete_line(int argc, char **argv);
-
-/* True: both streams are on a terminal. Called before the command, whose output may become a pager's. */
-bool hint_wanted(void);
-/*
- * After a command has succeeded: prints "hyptrace: next: ..." on stderr; nothing with -q, -h, --json and
- * --csv. argv: as the command got it, argv[0] its name; its order changes.
- */
-void hint_print(int argc, char **argv);
 
 struct guest;
 /*

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The commands of hyptrace. */
-#include <string.h>
-
 #include "base/array.h"
 #include "cmd.h"
 
 #define COMMAND(n, ...) { .name = #n, .run = cmd_##n, .options = &n##_table, __VA_ARGS__ },
-const struct command commands[] = {
+const struct command_row commands[] = {
 #ifdef HYPTRACE_STATIC
 	{ .name = "agent",
 	  .run = cmd_agent,
@@ -16,7 +14,7 @@ const struct command commands[] = {
 };
 const size_t commands_n = ARRAY_SIZE(commands);
 
-const struct command *command_find(const char *name)
+const struct command_row *command_find(const char *name)
 {
 	for (size_t i = 0; i < commands_n; i++)
 		if (!strcmp(commands[i].name, name))

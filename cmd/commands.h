@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The commands, one row each, in the order of `hyptrace -h`. COMMAND(NAME, ...): a file of cmd/ has
- * cmd_NAME() and its options NAME_table; the rest are members of struct command. Included by cmd.h and
+ * cmd_NAME() and its options NAME_table; the rest are members of struct command_row. Included by cmd.h and
  * commands.c.
  */
 COMMAND(adb, .summary = "record on an Android phone, from this machine",

@@ -3,8 +3,6 @@
  * by what the system or the recordings at hand have. */
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -32,8 +30,6 @@ static void offer(struct completion *c, const char *word)
 	if (!strncmp(word, c->word, strlen(c->word)))
 		strlist_add(&c->out, word);
 }
-
-/* ---- what there is ------------------------------------------------------------------- */
 
 /* A system; its events once something is typed, for they are many. */
 static void offer_event(struct completion *c, const char *system, const char *event)
@@ -194,8 +190,6 @@ static const struct kind {
 	{ "[GLOB]", .live = live_events },
 };
 
-/* ---- the line -------------------------------------------------------------------------- */
-
 /* Context of the last word, given by the words before it. */
 static void read_line(struct completion *c, const struct opts_table *t, int argc, char **argv)
 {
@@ -288,7 +282,7 @@ int complete_line(int argc, char **argv)
 {
 	static const char *const words[] = { "--help", "--no-pager", "--shim-dir", "--version", "-V", "-h" };
 	struct completion c = { .word = argc ? argv[argc - 1] : "", .tracing = -1 };
-	const struct command *command = argc > 1 ? command_find(argv[0]) : NULL;
+	const struct command_row *command = argc > 1 ? command_find(argv[0]) : NULL;
 	const struct opts_table *t = command ? command->options : NULL;
 
 	if (t)

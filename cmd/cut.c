@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace cut: writes a part of recordings' time, or pieces of one length, as trace.dat files. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "cmd.h"
 #include "api/handle.h"
 #include "base/array.h"
@@ -83,11 +80,9 @@ static int cut_files(const struct cut_opts *o, const struct log *log)
 		}
 		from = from > first ? from : first;
 		to = to < last ? to : last + 1;
-		if ((to - from) / per >= CUT_PIECES_MAX) {
-			log_err(log, "--per %s makes more than %d pieces: give a longer one", o->per,
-				CUT_PIECES_MAX);
-			ret = -EINVAL;
-		}
+		if ((to - from) / per >= CUT_PIECES_MAX)
+			ret = log_fail(log, -EINVAL, "--per %s makes more than %d pieces: give a longer one",
+				       o->per, CUT_PIECES_MAX);
 	}
 	for (size_t i = 0; i < in->n && !ret; i++) {
 		const struct reader_info *info = reader_info(in->v[i].reader);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace doctor: shows the features that can be recorded here, the missing ones, and the commands that fix
  * them. */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace export: recordings as a trace for Perfetto, as CTF, as lines of JSON, or as Parquet files. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,8 +20,6 @@ struct export_opts {
 	struct times_opts times;
 	struct strlist tables, files; /* tables: each argument as it is */
 };
-
-/* ---- command line ------------------------------------------------------------------ */
 
 #define EXPORT(field) .off = offsetof(struct export_opts, field)
 
@@ -87,8 +81,6 @@ static int export_check(const struct export_opts *o)
 		fprintf(stderr, "hyptrace: %s\n", wrong);
 	return wrong ? -EINVAL : 0;
 }
-
-/* ---- the forms ------------------------------------------------------------------- */
 
 struct export
 {
@@ -169,8 +161,6 @@ static int check_ticks(const struct inputs *in, const struct log *log)
 	}
 	return 0;
 }
-
-/* ---- tables of sql ------------------------------------------------------------------ */
 
 #ifdef HYPTRACE_SQL
 
@@ -322,8 +312,6 @@ static int export_tables(struct export *e, const struct export_opts *o)
 }
 
 #endif
-
-/* ---- files and directories --------------------------------------------------------- */
 
 static int export_form(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc,
 		       int fd)

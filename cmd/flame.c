@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace flame: the stacks of recordings as folded text, and as a flame graph. */
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "ask/flame/picture.h"
@@ -38,8 +34,6 @@ struct flame_command {
 	uint64_t total[FLAME_SIDES];
 	struct strlist notes;
 };
-
-/* ---- command line -------------------------------------------------------------------------- */
 
 #define FLAME(field) .off = offsetof(struct flame_command, field)
 
@@ -113,8 +107,6 @@ static bool flame_parse(struct flame_command *c, int argc, char **argv, int *sta
 		fprintf(stderr, "hyptrace: %s\n", wrong);
 	return !wrong;
 }
-
-/* ---- notes ------------------------------------------------------------------------- */
 
 static const char *const flame_words[FLAME_WEIGHTS] = { "samples", "ns", "calls", "function entries" };
 
@@ -232,8 +224,6 @@ static void flame_notes(struct flame_command *c)
 		flame_note(c, "in " FLAME_OTHERS ": %s, for more than %u frames are not kept",
 			   flame_amount(c->w, others, text), FLAME_FRAMES_MAX);
 }
-
-/* ---- output ------------------------------------------------------------------------------- */
 
 static int flame_write_to(struct flame_command *c, const char *path,
 			  int (*write)(struct flame_command *c, int fd))
@@ -402,8 +392,6 @@ static int flame_write(struct flame_command *c)
 		ret = outputs[i].path ? flame_write_to(c, outputs[i].path, outputs[i].write) : 0;
 	return !ret && text ? flame_write_to(c, c->output ?: "-", flame_write_text) : ret;
 }
-
-/* ---- reading ------------------------------------------------------------------------------- */
 
 /* Each file that is no guest's begins a recording. */
 static int flame_check_sides(const struct flame_command *c, const struct inputs *in)

@@ -3,8 +3,6 @@
  * trace or of QEMU's trace events. */
 #include "convert/import/import.h"
 
-#include <string.h>
-
 #include "cmd.h"
 #include "base/array.h"
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints the result of hyptrace latency as tables. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "latency-answer.h"
 #include "base/array.h"
 

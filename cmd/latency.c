@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace latency: how long it takes from one event to the next, over buffers and machines. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"
@@ -20,8 +16,6 @@ struct latency_opts {
 	struct times_opts times;
 	struct strlist files;
 };
-
-/* ---- command line ------------------------------------------------------------------ */
 
 #define LATENCY(field) .off = offsetof(struct latency_opts, field)
 
@@ -74,8 +68,6 @@ static int latency_check_event(const char *option, const char *text, struct even
 
 	return ret == -EINVAL ? latency_wrong(option, why) : ret;
 }
-
-/* ---- what is asked for ---------------------------------------------------------------- */
 
 static int latency_plan_key(struct latency_question *o)
 {
@@ -185,8 +177,6 @@ void latency_question_release(struct latency_question *o)
 	}
 }
 
-/* ---- what is missing ---------------------------------------------------------------------- */
-
 /* Whether the files' KVM is x86's, and the event one that only arm64's has. */
 static bool latency_other_arch(const struct inputs *in, const char *event)
 {
@@ -203,8 +193,6 @@ static bool latency_other_arch(const struct inputs *in, const char *event)
 		arm |= !strncmp(event, arm64[i], strlen(arm64[i]));
 	return x86 && arm;
 }
-
-/* ---- the answer --------------------------------------------------------------------------------- */
 
 bool latency_answer_missing(const struct latency_answer *l, const struct log *log)
 {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace list: the machine's guests, trace buffers and events. */
-#include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/answer.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace merge: joins pieces of a recording, of the host and of its guests, into one file each. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "cmd.h"
 #include "api/handle.h"
 #include "base/array.h"

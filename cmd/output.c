@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Files that commands write their answers into: never over one of the inputs. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/files.h"

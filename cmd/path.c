@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace path: why something happened only then, back across guest and host. */
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "api/handle.h"
 #include "cmd.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace recover: finishes the recording of a killed recorder. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "cmd.h"
 #include "base/array.h"
 

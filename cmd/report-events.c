@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The events of hyptrace report: which are shown, in order, and their lines. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "ask/live/live.h"

@@ -7,8 +7,6 @@
  * All but the fields is put together here: libtraceevent takes longer for it than
  * for most events' fields.
  */
-#include <string.h>
-
 #include "report-priv.h"
 #include "base/cursor.h"
 

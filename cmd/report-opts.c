@@ -3,14 +3,8 @@
 #include "report-priv.h"
 #include "base/array.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define DEFAULT_FILE "trace.dat"
 #define CPU_MAX	     65535
-
-/* ---- what options set ------------------------------------------------------------ */
 
 /* Facts shown instead of the events. */
 static int take_what(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -172,8 +166,6 @@ static int take_color(void *ctx, const struct opt *o, const char *arg, struct op
 	return opts_wrong(err, o, arg, "not auto, always or never");
 }
 
-/* ---- the table ------------------------------------------------------------------- */
-
 #define AT(field)  .off = offsetof(struct report_opts, field)
 #define NO_PROFILE "profiles are not made by this version: use trace-cmd split and trace-cmd report --profile"
 #define NO_DEBUG   "pages are not shown: use trace-cmd report --debug"
@@ -272,8 +264,6 @@ const struct opts_table report_table = {
 	.rows = report_rows,
 	.n = ARRAY_SIZE(report_rows),
 };
-
-/* ---- parsing ---------------------------------------------------------------------- */
 
 int report_opts_parse(int argc, char **argv, struct report_opts *o, struct opts_error *err)
 {

@@ -102,12 +102,6 @@ struct tep_event **report_events(const struct report_file *f, bool by_system);
 /* Do f->filters show a record? A stack trace is shown when the record before it on the CPU was. */
 bool filters_show(const struct report_file *f, const struct timeline *t, const struct merge_record *m);
 
-/* ---- report-graph.c: function_graph ------------------------------------------------------ */
-
-/* Before the file's formats are parsed. -ENOMEM. */
-int graph_open(struct report *r, struct report_file *f);
-void graph_close(struct report_file *f);
-
 /* ---- report-line.c: one record, one line --------------------------------------------------- */
 
 /* "cpus=4" of a file. */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace report: prints the events of trace.dat files as text, or, look by look, of a recording that goes
  * on. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sql: queries over recordings, as an argument or at a prompt. */
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "api/handle.h"
@@ -21,8 +18,6 @@ struct sql_opts {
 	struct times_opts times;
 	struct strlist words, files;
 };
-
-/* ---- command line --------------------------------------------------------------------- */
 
 #define SQLOPT(field) .off = offsetof(struct sql_opts, field)
 
@@ -50,8 +45,6 @@ const struct opts_table sql_table = {
 };
 
 #ifdef HYPTRACE_SQL
-
-/* ---- output -------------------------------------------------------------------------------- */
 
 #define OUT_FLUSH (64u << 10) /* bytes that are kept before they are written */
 #define NAME_ROOM 80
@@ -135,8 +128,6 @@ static int sql_table_done(void *ctx)
 
 static const struct sql_sink sql_output_sink = { sql_table_begin, sql_table_row, sql_table_done };
 
-/* ---- queries ---------------------------------------------------------------------------------- */
-
 /* Database of the statement that Ctrl-C ends: a signal handler has no argument. */
 static struct sql *sql_running;
 
@@ -171,8 +162,6 @@ static int sql_query(struct sql *s, struct sql_output *o, const char *text)
 		log_err(o->log, "%s", errno_text(ret));
 	return ret;
 }
-
-/* ---- the prompt ---------------------------------------------------------------------------------- */
 
 /* Tables and views, all or one: their names, or the statements that would make them. 0 or -errno. */
 static int sql_show_schema(struct sql *s, struct sql_output *o, const char *only, bool names)
@@ -275,8 +264,6 @@ static int sql_prompt(struct sql *s, struct sql_output *o)
 	buf_release(&text);
 	return tty || ret > 0 ? 0 : ret;
 }
-
-/* ---- all of it ------------------------------------------------------------------------------------ */
 
 /* The last word is the query unless it is a file. */
 static int sql_split(struct sql_opts *o, const char **query)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: counts of each buffer, CPU and event. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "stat-priv.h"
 #include "base/array.h"
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat --by TIME: exits and visits to the hypervisor by slices of time, as text or a picture. */
-#include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cmd.h"
 #include "stat-priv.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: where the wall time of vCPUs and of guests' tasks went, and what took it away. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "stat-priv.h"
 #include "base/array.h"
 
@@ -33,8 +29,6 @@ static const struct state_column task_states[] = {
 	{ STATE_RUNNABLE, "runnable_ns", "runnable" }, { STATE_SLEEPING, "sleeping_ns", "sleeping" },
 	{ STATE_ENDED, "ended_ns", "ended" },	       { STATE_UNKNOWN, "lost_ns", "lost" },
 };
-
-/* ---- owners ---------------------------------------------------------------------------------- */
 
 struct owner_rows {
 	struct stat_answer *of;
@@ -110,8 +104,6 @@ static bool owner_machines(const struct owner_rows *r)
 			return true;
 	return false;
 }
-
-/* ---- where time went --------------------------------------------------------------------------- */
 
 /* People get shares of what there is, programs ns of all. */
 static void state_table(struct stat_answer *s, enum state_kind kind, const char *key, const char *title,
@@ -209,8 +201,6 @@ void stat_tasks(struct stat_answer *s, const char *key)
 		answer_note(s->out, "vcpus, tasks: there are too many, the last are left out");
 }
 
-/* ---- steal ------------------------------------------------------------------------------------- */
-
 struct steal_row {
 	const struct state_total *from;
 	enum state by;
@@ -295,8 +285,6 @@ out:
 	free(v);
 	free(r.v);
 }
-
-/* ---- CPU use ------------------------------------------------------------------------------------ */
 
 /* With the columns of perf kvm report --sort comm, each in shares of its machine's samples. */
 void stat_cpu(struct stat_answer *s, const char *key)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The tables of hyptrace stat: columns that only programs get, and no more rows than people read. */
-#include <stdio.h>
-
 #include "stat-priv.h"
 
 void stat_column(struct stat_table *t, const char *key, const char *title, enum answer_kind kind, bool text)

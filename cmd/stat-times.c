@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: exits, with perf's columns; time in the hypervisor, the firmware and programs' spans. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "stat-priv.h"
 #include "base/array.h"
 
@@ -138,6 +134,8 @@ static const struct exit_table {
 	  "the files have no kvm_handle_sys_reg, kvm_sys_access or kvm_msr in a vCPU's exit" },
 	{ "hypercall", EXITS_HYPERCALL, false, "Exits for hypercalls", "hypercall",
 	  "the files have no kvm_hvc_arm64 or kvm_hypercall in a vCPU's exit" },
+	{ "faults", EXITS_FAULT, false, "Exits for stage-2 faults", "page",
+	  "the files have no kvm_guest_fault or kvm_page_fault in a vCPU's exit" },
 };
 
 void stat_exits(struct stat_answer *s, const char *key)

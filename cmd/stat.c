@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: counts events and adds up where time went, in one reading. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/handle.h"
 #include "cmd.h"
 #include "stat-priv.h"
@@ -16,7 +13,8 @@ enum {
 	NEED_LONGEST = 8,
 	NEED_VCPUS = 16,
 	NEED_TASKS = 32,
-	NEED_SAMPLES = 64
+	NEED_SAMPLES = 64,
+	NEED_NAME = 128 /* its own: it has too many rows */
 };
 
 /* In this order. */
@@ -34,6 +32,7 @@ static const struct stat_word {
 	{ "ioport", NEED_EXITS, stat_exits },
 	{ "sysreg", NEED_EXITS, stat_exits },
 	{ "hypercall", NEED_EXITS, stat_exits },
+	{ "faults", NEED_EXITS | NEED_NAME, stat_exits },
 	{ "hyp", NEED_HYP, stat_hyp },
 	{ "firmware", NEED_HYP, stat_firmware },
 	{ "vcpus", NEED_VCPUS, stat_vcpus },
@@ -94,7 +93,7 @@ static int stat_set_per(void *ctx, const struct opt *opt, const char *arg, struc
 static const struct opt stat_rows[] = {
 	OPT('s', "show", "TABLE,...", "these tables, not all that say something", stat_set_show,
 	    .words = "buffers lost events exits guest mmio ioport sysreg hypercall "
-		     "hyp firmware vcpus tasks steal cpu spans longest"),
+		     "faults hyp firmware vcpus tasks steal cpu spans longest"),
 	OPT('p', "per", "guest|vcpu", "exits of each guest, or of each vCPU", stat_set_per),
 	OPT('t', "top", "N", "how many of the longest exits and visits to show (5)", opts_set_number,
 	    STAT(top), .max = TALLY_LONGEST_MAX),
@@ -137,7 +136,7 @@ struct stat_run {
 
 static bool stat_wanted(const struct stat_opts *o, size_t word)
 {
-	return !o->shown || o->show[word];
+	return o->shown ? o->show[word] : !(stat_words[word].needs & NEED_NAME);
 }
 
 static unsigned int stat_needs(const struct stat_opts *o)

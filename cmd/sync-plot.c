@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync --plot: the range of the offsets over time, as SVG. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "sync-priv.h"
 #include "base/escape.h"

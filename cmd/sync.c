@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each, prints them
  * and writes them into the files. */
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

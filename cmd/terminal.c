@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The two streams that commands print on, the user's pager, and errors of writing. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "base/array.h"
 #include "base/escape.h"
-
-/* ---- the pager ------------------------------------------------------------------------- */
 
 #define NOT_RUN 126 /* what a shell exits with that cannot run a command, or more */
 
@@ -91,8 +86,6 @@ static int pager_end(void)
 		;
 	return WIFEXITED(status) && WEXITSTATUS(status) >= NOT_RUN ? -ENOEXEC : 1;
 }
-
-/* ---- the streams ----------------------------------------------------------------------- */
 
 #define OUTPUT_BUFFER (256u << 10)
 

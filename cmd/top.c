@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace top: stat's tables of the last second of a running recording, again and again. */
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,8 +42,6 @@ struct top {
 	struct top_view view;
 };
 
-/* ---- command line -------------------------------------------------------------------- */
-
 static const struct opt top_rows[] = {
 	OPT_DURATION('w', "window", "of so much of the past (1s), which is also the pause between looks",
 		     UNIT_MS, UNIT_MS, .off = offsetof(struct top_opts, window), .min = 1, .max = 60000),
@@ -68,8 +63,6 @@ const struct opts_table top_table = {
 	.rows = top_rows,
 	.n = ARRAY_SIZE(top_rows),
 };
-
-/* ---- a look ------------------------------------------------------------------------------ */
 
 static void top_clock(void *ctx, const char *guest, int64_t offset, uint64_t bound)
 {
@@ -123,8 +116,6 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 	answer_end(&answer);
 	return ret ?: buf_status(text);
 }
-
-/* ---- the screen ------------------------------------------------------------------------------- */
 
 static bool top_print(const char *text)
 {
@@ -237,8 +228,6 @@ static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 
 #endif
 
-/* ---- again and again ------------------------------------------------------------------------ */
-
 static int top_once(struct top *t)
 {
 	struct buf text = { 0 };
@@ -297,8 +286,6 @@ out:
 	live_close(t.live);
 	return ret;
 }
-
-/* ---- the command ---------------------------------------------------------------------------- */
 
 static bool top_check(const struct top_opts *o)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* crosvm's trace points: lines in the host's trace_marker, decoded; other lines are left alone. */
-#include <inttypes.h>
-
 #include "base/decode/crosvm.h"
 #include "plugin.h"
 

@@ -2,9 +2,6 @@
 /* Names of the reasons why the hypervisor was entered or left. */
 #include "hyp-reason.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 const char *const hyp_reason_names[HYP_REASONS] = { "smc",	 "hvc",	       "sys",
 						    "psci",	 "host_abort", "guest_exit",
 						    "eret_host", "eret_guest", "unknown" };

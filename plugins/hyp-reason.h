@@ -4,7 +4,7 @@
 
 #include <traceevent/event-parse.h>
 
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * Reason for an entry into the hypervisor or a return from it, by its events.

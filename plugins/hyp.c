@@ -4,9 +4,6 @@
  * by the meaning of numbers in parentheses. In hyptrace's files their formats have the host's common header,
  * in other tools' captures the hypervisor's own one: fields are found by name.
  */
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/decode/esr.h"
 #include "base/decode/id-table.h"
 #include "hyp-reason.h"
@@ -111,16 +108,12 @@ static void read_options(void)
 		files.symbols_offset = -files.symbols_offset;
 }
 
-/* ---- entry and exit ----------------------------------------------------------------- */
-
 /* Android's events have no fields: nothing to print, no warning. */
 static int decode_switch(struct trace_seq *s, struct tep_record *record, struct tep_event *event,
 			 void *context)
 {
 	return !event->format.nr_fields ? 0 : decode(s, record, event, context);
 }
-
-/* ---- what the host asks for ----------------------------------------------------------- */
 
 static void print_hcall(struct trace_seq *s, struct view *v)
 {
@@ -203,8 +196,6 @@ static void print_mem_protect(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, "count=%" PRIu64 " was=%" PRIu64, view_u64(v, "count"), view_u64(v, "was"));
 }
 
-/* ---- memory for devices ------------------------------------------------------------------ */
-
 static void print_idmap(struct trace_seq *s, struct view *v)
 {
 	uint64_t from = view_u64(v, "from"), to = view_u64(v, "to");
@@ -231,8 +222,6 @@ static void print_power_lock(struct trace_seq *s, struct view *v)
 	if (hyp_explain())
 		view_put_task(s, v, "vm");
 }
-
-/* ---- functions and messages ---------------------------------------------------------------- */
 
 static void put_symbol(struct trace_seq *s, struct view *v, uint64_t addr)
 {
@@ -301,8 +290,6 @@ static void print_printk(struct trace_seq *s, struct view *v)
 		trace_seq_puts(s, "[record too short] ");
 	put_message(s, view_u64(v, "fmt_id"), args, n);
 }
-
-/* ---- the plugin ---------------------------------------------------------------------------- */
 
 static const struct row_decoder switches[] = {
 	{ { "hyp_enter", NULL, { "reason", "vcpu" } },

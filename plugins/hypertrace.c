@@ -4,7 +4,6 @@
  * into trace_marker, and as records of an event guest_hypertrace of any system.
  */
 #include <pthread.h>
-#include <string.h>
 
 #include "plugin.h"
 #include "base/decode/mark-lines.h"

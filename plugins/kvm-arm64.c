@@ -4,9 +4,6 @@
  * arch/arm64/kvm/trace_handle_exit.h, arch/arm64/kvm/vgic/trace.h), followed by the meaning of numbers in
  * parentheses; the function that the guest was in comes last.
  */
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/decode/esr.h"
 #include "plugin.h"
 #include "base/decode/smccc.h"
@@ -42,8 +39,6 @@ static const char *on_off(uint64_t v)
 {
 	return v ? "on" : "off";
 }
-
-/* ---- exits ----------------------------------------------------------------------- */
 
 static const char *exit_reason_name(const struct tep_event *event, uint64_t code)
 {
@@ -122,8 +117,6 @@ static void print_hvc(struct trace_seq *s, struct view *v)
 	put_function(s, v, "vcpu_pc");
 }
 
-/* ---- system registers --------------------------------------------------------------- */
-
 static void print_handle_sys_reg(struct trace_seq *s, struct view *v)
 {
 	uint64_t hsr = view_u64(v, "hsr");
@@ -177,8 +170,6 @@ static void print_toggle_cache(struct trace_seq *s, struct view *v)
 	put_function(s, v, "vcpu_pc");
 }
 
-/* ---- nested guests ------------------------------------------------------------------- */
-
 static void put_mode(struct trace_seq *s, uint64_t mode)
 {
 	const char *name = mode < 32 ? pstate_mode_name((uint32_t)mode) : NULL;
@@ -218,8 +209,6 @@ static void print_nested_exception(struct trace_seq *s, struct view *v)
 		kvm_put_esr(s, esr);
 	put_function(s, v, "pc");
 }
-
-/* ---- interrupts and timers --------------------------------------------------------------- */
 
 /* The PPIs are those that KVM gives a guest unless its VMM asks for others. */
 static void put_irq(struct trace_seq *s, uint32_t irq)
@@ -339,8 +328,6 @@ static void print_timer(struct trace_seq *s, struct view *v)
 	if (kvm_explain() && timer_name(idx))
 		trace_seq_printf(s, " (%s)", timer_name(idx));
 }
-
-/* ---- the plugin ---------------------------------------------------------------------------- */
 
 static const struct decoder decoders[] = {
 	{ "kvm_guest_fault", print_guest_fault, { "vcpu_pc", "hsr", "hxfar", "ipa" } },

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Shared by the libtraceevent plugins: fields of records, tables of events with a function or rows that print
  * each, warnings. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "plugin.h"
 #include "base/decode/mark-lines.h"
 #include "base/field.h"

@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_PLUGIN_H
 #define HYPTRACE_PLUGIN_H
 
-#include <stdbool.h>
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Two plugins for one event: ours is asked first and passes on what is not its own. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "plugin.h"
 #include "base/strings.h"
 

@@ -37,10 +37,4 @@ struct hyptrace {
 /* Iteration begins anew, at h->from. */
 void handle_rewind(struct hyptrace *h);
 
-/* The iteration of hyptrace_next_span over loaded files. next: 1, 0 or -errno; spans that end before `from`
- * are skipped. NULL is fine to close. */
-int handle_spans_open(struct handle_spans **out, const struct inputs *in, const struct log *log);
-int handle_spans_next(struct handle_spans *s, uint64_t from, struct hyptrace_span *out);
-void handle_spans_close(struct handle_spans *s);
-
 #endif

@@ -2,8 +2,6 @@
 /* Offsets of guests' clocks in hyptrace.h: computed from the events, or as the files have them. */
 #include "api/handle-priv.h"
 
-#include <errno.h>
-
 #include "sync/align.h"
 
 /* Checks the causality of the offsets in the file. */
@@ -17,7 +15,7 @@ static int check_shift(struct offsets_guest *g, const struct log *log)
 	if (ret)
 		log_warn(log, "%s: its TIME_SHIFT makes no sense", g->file->path);
 	g->has_shift = o && !ret;
-	return g->has_shift ? sync_check(&g->in, &g->result, &g->shift, &g->check) : 0;
+	return g->has_shift ? sync_check(&g->in, &g->result, NULL, &g->shift, &g->check) : 0;
 }
 
 static bool is_another(const struct inputs *all, const struct input *host, const struct input *in)

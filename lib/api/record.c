@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The recording half of hyptrace.h: plans, recording and recovering by a session. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/handle-priv.h"
 #include "record/session/session.h"
 #include "record/plan/plan.h"

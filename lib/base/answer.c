@@ -2,10 +2,7 @@
 /* Tables and notes of an answer, as text, JSON or CSV. */
 #include "base/answer.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/escape.h"
 
@@ -13,8 +10,6 @@
 #define GAP	  2 /* blanks between columns */
 #define WORD_MIN  8 /* a column of words is not cut shorter */
 #define CELL_MAX  ESCAPE_LINE
-
-/* ---- cells ----------------------------------------------------------------------------- */
 
 const char *duration_text(uint64_t ns, char out[16])
 {
@@ -88,8 +83,6 @@ static const char *cell_text(const struct answer_column *col, const struct answe
 	}
 	return out;
 }
-
-/* ---- text ---------------------------------------------------------------------------------- */
 
 /* Width on a terminal, approximated by the count of code points. */
 static size_t text_width(const char *s)
@@ -181,8 +174,6 @@ static void text_flush(struct answer *a)
 	a->rows.len = 0;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
-
 static void json_cells(struct answer *a, const struct answer_column *columns, size_t n,
 		       const struct answer_cell *cells);
 
@@ -236,8 +227,6 @@ static void json_cells(struct answer *a, const struct answer_column *columns, si
 	a->json.compact = false;
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
-
 static void csv_word(struct buf *out, const char *s)
 {
 	bool quoted = s[strcspn(s, "\",\r\n")];
@@ -290,8 +279,6 @@ static void csv_row(struct answer *a, const struct answer_cell *cells)
 	}
 	buf_addstr(a->out, "\n");
 }
-
-/* ---- all forms --------------------------------------------------------------------------------- */
 
 void answer_begin(struct answer *a, enum answer_form form, struct buf *out)
 {

@@ -3,9 +3,6 @@
 #include "base/arena.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/escape.h"
 

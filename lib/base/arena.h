@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_ARENA_H
 #define HYPTRACE_ARENA_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/std.h"
 
 /* Memory for many small things that are all given up at once. Zero-initialised = empty. */
 struct arena {

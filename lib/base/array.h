@@ -2,12 +2,7 @@
 #ifndef HYPTRACE_ARRAY_H
 #define HYPTRACE_ARRAY_H
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/std.h"
 
 /* Arrays that grow by one, and sorted ones that are searched. */
 

@@ -2,10 +2,7 @@
 /* Bytes that grow. */
 #include "base/buf.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define SHORT 80 /* bytes: most printed texts need no second try */
 

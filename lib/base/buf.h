@@ -2,10 +2,7 @@
 #ifndef HYPTRACE_BUF_H
 #define HYPTRACE_BUF_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "base/std.h"
 
 /* Zero-initialised = empty. A failed allocation sets bad and drops the data. */
 struct buf {

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_CLOCK_H
 #define HYPTRACE_CLOCK_H
 
-#include <stdint.h>
+#include "base/std.h"
 #include <time.h>
 
 /* ns of that clock, now. */

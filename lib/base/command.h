@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_COMMAND_H
 #define HYPTRACE_COMMAND_H
 
-#include <stdbool.h>
+#include "base/std.h"
 #include <sys/types.h>
 
 /* The command that is traced: forked early, so that its pid can go into filters, run later. */

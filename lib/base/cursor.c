@@ -2,8 +2,6 @@
 /* Reads foreign bytes within their bounds. */
 #include "base/cursor.h"
 
-#include <string.h>
-
 struct cursor cursor_at(const void *data, size_t len)
 {
 	const uint8_t *p = data ? data : (const void *)""; /* C has no NULL + 0 */

@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_CURSOR_H
 #define HYPTRACE_CURSOR_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * A place in a byte range. A read past the end returns zeros or NULL and sets

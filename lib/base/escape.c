@@ -2,8 +2,6 @@
 /* Shows control sequences as text, so that a terminal does not obey them. */
 #include "base/escape.h"
 
-#include <string.h>
-
 size_t utf8_len(const uint8_t *p, size_t left)
 {
 	static const struct {

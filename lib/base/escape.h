@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_ESCAPE_H
 #define HYPTRACE_ESCAPE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * Length of the UTF-8 sequence at p (1-4), or 0: not one. Over-long forms,

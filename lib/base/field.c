@@ -2,8 +2,6 @@
 /* The values of a record's fields, never read beyond the record. */
 #include "base/field.h"
 
-#include <errno.h>
-
 static bool is_word_size(int size)
 {
 	return size == 1 || size == 2 || size == 4 || size == 8;

@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_FIELD_H
 #define HYPTRACE_FIELD_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#include "base/std.h"
 #include <traceevent/event-parse.h>
 
 /*

@@ -2,13 +2,9 @@
 /* Reads and writes whole files, and lists directories. */
 #include "base/files.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

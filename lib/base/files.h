@@ -3,9 +3,7 @@
 #define HYPTRACE_FILES_H
 
 #include <dirent.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 #include <sys/types.h>
 
 struct buf;

@@ -4,9 +4,6 @@
 #include "base/cursor.h"
 #include "base/strings.h"
 
-#include <errno.h>
-#include <string.h>
-
 static void json_expect(struct cursor *c, char ch)
 {
 	if (!cursor_accept(c, ch))

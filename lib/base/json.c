@@ -3,7 +3,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/escape.h"
 

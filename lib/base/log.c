@@ -3,8 +3,6 @@
 #include "base/log.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/escape.h"
 #include "base/strings.h"

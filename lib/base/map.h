@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_MAP_H
 #define HYPTRACE_MAP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * Index of a growing array: finds an entry by its key, which the array holds. The map keeps indices by a hash

@@ -2,16 +2,10 @@
 /* Reads command lines by a table of options, and makes the usage text from it. */
 #include "base/opts.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define USAGE_COLUMN 22 /* width of the options in the usage text */
 #define USAGE_WORDS  54 /* ... and of the words after them */
-
-/* ---- messages --------------------------------------------------------------- */
 
 int opts_error(struct opts_error *err, const char *fmt, ...)
 {
@@ -46,8 +40,6 @@ const char *opt_name(const struct opt *o, char text[32])
 		snprintf(text, 32, "--%s", o->name);
 	return text;
 }
-
-/* ---- what options set -------------------------------------------------------- */
 
 static void *opt_field(void *ctx, const struct opt *o)
 {
@@ -124,8 +116,6 @@ int opts_help(void *ctx, const struct opt *o, const char *arg, struct opts_error
 {
 	return OPTS_STOP;
 }
-
-/* ---- parsing ------------------------------------------------------------------ */
 
 struct opts_words {
 	const struct opts_table *t;
@@ -262,8 +252,6 @@ int opts_parse(const struct opts_table *t, int *argc, char **argv, void *ctx, st
 	*argc = kept;
 	return 0;
 }
-
-/* ---- usage ----------------------------------------------------------------------- */
 
 void opts_usage(const struct opts_table *t, struct buf *out)
 {

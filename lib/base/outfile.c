@@ -4,12 +4,8 @@
 #include "base/files.h"
 #include "base/strings.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -32,8 +28,6 @@ static void outfile_release(struct outfile *o)
 	free(o->part);
 	o->name = o->part = NULL;
 }
-
-/* ---- where it is ------------------------------------------------------------------- */
 
 /* Takes the path apart into o->dir and o->name. */
 static int outfile_split(struct outfile *o, const char *path)
@@ -146,8 +140,6 @@ static int outfile_find(struct outfile *o, bool stream, struct stat *st)
 	return 0;
 }
 
-/* ---- the part ------------------------------------------------------------------------ */
-
 static int part_name(struct outfile *o)
 {
 	struct stat st;
@@ -187,8 +179,6 @@ static bool outfile_is_own(const struct outfile *o)
 	return !fstatat(o->dir, o->part, &part, AT_SYMLINK_NOFOLLOW) && !fstat(o->fd, &own) &&
 	       same_file(&part, &own);
 }
-
-/* ---- a file from begin to end ----------------------------------------------------------- */
 
 int outfile_open(struct outfile *o, const char *path, bool stream, const struct log *log)
 {
@@ -257,8 +247,6 @@ int outfile_close(struct outfile *o, int ret)
 	outfile_release(o);
 	return ret;
 }
-
-/* ---- directories ------------------------------------------------------------------------- */
 
 static int outdir_empty(int fd, unsigned int deep);
 

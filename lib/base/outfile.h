@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_OUTFILE_H
 #define HYPTRACE_OUTFILE_H
 
-#include <stdbool.h>
-
+#include "base/std.h"
 #include "base/log.h"
 
 /*

@@ -3,7 +3,6 @@
 #include "base/program.h"
 #include "base/clock.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

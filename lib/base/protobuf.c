@@ -2,8 +2,6 @@
 /* Protobuf messages: texts, lengths of more than a byte, and reading. */
 #include "base/protobuf.h"
 
-#include <errno.h>
-
 #include "base/escape.h"
 
 #define NUMBER_MAX ((1u << 29) - 1)

@@ -4,9 +4,6 @@
 #include "base/files.h"
 #include "base/strings.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SHIM_H
 #define HYPTRACE_SHIM_H
 
-#include <stdbool.h>
+#include "base/std.h"
 
 /* Our programs under the name trace-cmd: a link to hyptrace, early in PATH (hyptrace(1)). */
 

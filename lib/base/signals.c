@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Signals as descriptors. */
+#include "base/std.h"
 #include "base/signals.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 

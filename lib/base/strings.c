@@ -2,11 +2,7 @@
 /* Lists of strings, numbers and texts. */
 #include "base/strings.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/buf.h"

@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_STRINGS_H
 #define HYPTRACE_STRINGS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /* Zero-initialised = empty; owns copies of its strings. */
 struct strlist {

@@ -4,8 +4,6 @@
 #include "base/svg.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/escape.h"
 

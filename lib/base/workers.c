@@ -2,11 +2,8 @@
 /* Threads that do a job side by side, each for one thing. */
 #include "base/workers.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdlib.h>
 
 #define THROUGH INT_MAX /* the stage of one that has nothing to do */
 

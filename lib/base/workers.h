@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_WORKERS_H
 #define HYPTRACE_WORKERS_H
 
-#include <stddef.h>
+#include "base/std.h"
 
 /*
  * One thread for each of n things (the guests of a recording), to work on them at

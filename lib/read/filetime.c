@@ -2,11 +2,6 @@
 /* Corrected times: what the options of a trace.dat do to the time stamps in its pages. */
 #include "read/filetime.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "base/cursor.h"
 

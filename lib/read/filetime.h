@@ -68,11 +68,6 @@ struct tick_rate {
 };
 
 /*
- * By the ns that pass between hrtimer_expire_entry events, or by the runtime of sched_stat_runtime. The input
- * is loaded. -ENODATA: it has too few of these events, or they contradict each other; -ENOMEM.
- */
-int tick_rate_estimate(const struct input *in, struct tick_rate *out);
-/*
  * Gives each loaded input whose times are ticks a rate: its own estimate, or that of its host or guest, which
  * count alike. The log gets a line for each estimate, and for each file that stays in ticks. -ENOMEM.
  */

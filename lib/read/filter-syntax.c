@@ -2,12 +2,6 @@
 /* Checks a filter's syntax before libtraceevent gets it, which crashes on some wrong ones. */
 #include "read/filter.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* libtraceevent's text for errors has 1024 bytes, and it puts the expression there twice */
 #define EXPRESSION_MAX 400
 #define DEPTH_MAX      64

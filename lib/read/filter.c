@@ -2,11 +2,6 @@
 /* Compiles filters and applies them to records; libtraceevent only names tasks and functions. */
 #include "read/filter.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "base/field.h"
 

@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_FILTER_H
 #define HYPTRACE_FILTER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 #include <traceevent/event-parse.h>
 
 /*

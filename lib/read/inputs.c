@@ -3,11 +3,8 @@
 #include "read/inputs.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/cursor.h"
@@ -22,8 +19,6 @@
  */
 static pthread_mutex_t tep_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct inputs *loaded;
-
-/* ---- files ---------------------------------------------------------------------- */
 
 static int read_failed(const struct input *in, int ret, const struct log *log)
 {
@@ -126,8 +121,6 @@ static void input_release(struct input *in)
 	fd_close(&in->fd);
 }
 
-/* ---- events ----------------------------------------------------------------------- */
-
 #define ID_MAX 0xffff /* common_type has 16 bits */
 
 static int know_events(struct input *in)
@@ -160,8 +153,6 @@ static int know_events(struct input *in)
 	}
 	return 0;
 }
-
-/* ---- whose guest ------------------------------------------------------------------ */
 
 const struct offset_guest *input_guest(const struct input *host, const struct input *guest)
 {
@@ -273,8 +264,6 @@ const struct offset_vcpu *input_vcpu(const struct input *in, int64_t tid, const 
 	return in->threads[i].vcpu;
 }
 
-/* ---- functions of guests ------------------------------------------------------------ */
-
 const struct input *inputs_guest(const struct inputs *all, const struct input *host, int64_t tid,
 				 const struct offset_vcpu **vcpu)
 {
@@ -317,8 +306,6 @@ const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *
 	return func;
 }
 
-/* ---- all of them -------------------------------------------------------------------- */
-
 int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log)
 {
 	*in = (struct inputs){ .v = calloc(n + 1, sizeof(*in->v)) };
@@ -335,8 +322,6 @@ int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int fl
 	}
 	return name_machines(in);
 }
-
-/* ---- guests' files next to their host's ------------------------------------------------- */
 
 #define GUESTS_MAX 64  /* of a host */
 #define LOOKED_MAX 256 /* files that are opened for them */

@@ -2,10 +2,7 @@
 /* Merges the pages of all CPUs into one order by time: a heap of the CPUs' next records. */
 #include "read/merge.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "file/dat/pauses.h"
 #include "base/array.h"
@@ -54,8 +51,6 @@ struct merge {
 	uint64_t from; /* merge_from */
 	bool tell_pauses;
 };
-
-/* ---- one CPU -------------------------------------------------------------------- */
 
 /* Adds to the loss before a record; with an unknown number in it the sum is unknown. */
 static void stream_add_missed(struct stream *s, int64_t n)
@@ -247,8 +242,6 @@ static void stream_record(const struct stream *s, struct merge_record *rec)
 				      .missed = s->pause ? 0 : s->missed };
 }
 
-/* ---- the heap --------------------------------------------------------------------- */
-
 static bool stream_before(const struct stream *a, const struct stream *b)
 {
 	return a->ts != b->ts ? a->ts < b->ts : a->order < b->order;
@@ -302,8 +295,6 @@ int merge_ahead(const struct merge *m, size_t input, size_t buffer, struct merge
 		stream_record(first, rec);
 	return !!first;
 }
-
-/* ---- runs -------------------------------------------------------------------------- */
 
 static int run_begin(struct merge_run *run)
 {
@@ -461,8 +452,6 @@ uint64_t merge_damaged(const struct merge *m)
 	return m->damaged;
 }
 
-/* ---- opening ------------------------------------------------------------------------ */
-
 static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t index)
 {
 	const struct reader *r = m->inputs[input].reader;
@@ -543,7 +532,7 @@ int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, m
 		const struct merge_input *in = &inputs[m->n_inputs];
 		const struct reader_option *o = reader_option(in->reader, DAT_PAUSES);
 
-		ret = o ? pauses_decode(o->data.data, o->data.len, NULL, &m->pauses[m->n_inputs]) : 0;
+		ret = o ? pauses_decode(o->data.data, o->data.len, &m->pauses[m->n_inputs]) : 0;
 		if (ret == -EBADMSG)
 			log_warn(log, "%s: what it says about pauses between regions makes no sense",
 				 in->name);

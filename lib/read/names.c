@@ -2,9 +2,6 @@
 /* Names of tasks by pid, as libtraceevent knows them. */
 #include "read/tepfile.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct name {
 	int pid;
 	unsigned int age; /* of libtraceevent's knowledge when it was asked */

@@ -2,11 +2,6 @@
 /* Part of recordings' time that a user asks for: its text, and its times in the files. */
 #include "read/part.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "read/inputs.h"
 #include "base/answer.h"
 #include "base/strings.h"

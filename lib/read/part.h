@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_PART_H
 #define HYPTRACE_PART_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct input;
 struct log;

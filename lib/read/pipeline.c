@@ -2,10 +2,8 @@
 /* Runs of records on every core: worked on side by side, and given back in order where that is wanted. */
 #include "read/pipeline.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 
 #include "base/workers.h"
 

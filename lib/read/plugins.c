@@ -5,9 +5,6 @@
 #include "base/strings.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
 
 /* Functions that each plugin exports, under the names that the Makefile gives them. */
 #define LINKED(name)                                                                                         \

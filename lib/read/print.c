@@ -2,9 +2,6 @@
 /* Records as text: by a program for each event, or by libtraceevent where that cannot be. */
 #include "read/print.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <traceevent/trace-seq.h>
 
 #include "read/tepfile.h"

@@ -2,10 +2,6 @@
 /* Fills a tep_handle of libtraceevent from a trace.dat, and gives it records that it can read safely. */
 #include "read/tepfile.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/print-format.h"
 #include "base/cursor.h"
 #include "base/array.h"

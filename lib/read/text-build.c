@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A program for an event's text while it is made: its memory, its pieces, what does not compile. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "text-priv.h"
 #include "base/array.h"

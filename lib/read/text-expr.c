@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The numbers in a print format: libtraceevent's trees made smaller, and what they come to for a record. */
 #include <ctype.h>
-#include <stdlib.h>
 
 #include "text-priv.h"
 #include "base/array.h"
-
-/* ---- making ------------------------------------------------------------------------ */
 
 static const struct text_expr *text_expr_const(struct text_build *b, uint64_t value)
 {
@@ -268,8 +265,6 @@ uint64_t text_expr_most(const struct text_expr *e)
 		return UINT64_MAX;
 	}
 }
-
-/* ---- running ------------------------------------------------------------------------ */
 
 uint64_t text_load_end(const struct text_record *r, size_t at, size_t n)
 {

@@ -2,8 +2,6 @@
 #ifndef HYPTRACE_TEXT_PRIV_H
 #define HYPTRACE_TEXT_PRIV_H
 
-#include <string.h>
-
 #include "base/decode/conversion.h"
 #include "base/decode/event-text.h"
 #include "read/text.h"
@@ -224,17 +222,12 @@ const char *text_copy(struct text_build *b, const char *s, size_t len);
 /* The next piece, behind the text that is waiting. NULL: out of memory. */
 struct text_piece *text_piece_add(struct text_build *b, enum text_piece_kind kind);
 
-/* Parses event->print_fmt.format as libtraceevent does. */
-void text_conversions(struct text_build *b);
-void text_conversion_add(struct text_build *b, const struct text_conversion *c);
 /* Of each field; NULL: refused or out of memory, which b says. */
 const struct text_expr *text_expr(struct text_build *b, struct tep_print_arg *arg);
 const struct text_expr *text_expr_load(struct text_build *b, const struct tep_format_field *f, bool raw);
 /* The most that it may be. */
 uint64_t text_expr_most(const struct text_expr *e);
 const struct text_string *text_string(struct text_build *b, struct tep_print_arg *arg);
-/* Adds the text of the event's handler; true: nothing else is printed. */
-bool text_handler(struct text_build *b);
 /* The field that an argument is, looked up by its name; NULL: none. */
 struct tep_format_field *text_arg_field(struct text_build *b, struct tep_print_arg *arg);
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Prints %s: strings, flags and symbols by name, bit masks. */
 #include <ctype.h>
-#include <stdlib.h>
 
 #include "text-priv.h"
 #include "base/array.h"
-
-/* ---- making ------------------------------------------------------------------------ */
 
 /* Value of a flag or a symbol, as libtraceevent parses it. */
 static int64_t text_name_value(const char *s)
@@ -181,8 +178,6 @@ const struct text_string *text_string(struct text_build *b, struct tep_print_arg
 		text_string_fill(b, s, arg);
 	return b->ret ? NULL : s;
 }
-
-/* ---- running ------------------------------------------------------------------------ */
 
 void text_put_hex(struct buf *out, uint64_t v, int width)
 {

@@ -1,11 +1,393 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Programs for events' texts: made, kept and given up. */
+/* Programs for events' texts: made of print formats and of plugins' rows, kept and given up. */
+#include <ctype.h>
+
+#include "base/array.h"
+#include "read/tepfile.h"
 #include "read/text.h"
-
-#include <errno.h>
-#include <stdlib.h>
-
 #include "text-priv.h"
+
+#define TEXT_COUNT_MAX UINT16_MAX /* what a record may choose as a width (file/dat/print-format.h) */
+
+static void text_conversion_push(struct text_build *b, const struct text_conversion *c)
+{
+	if (array_push(&b->v, &b->n, c, sizeof(*c)))
+		b->ret = -ENOMEM;
+}
+
+/* Up to the next conversion. */
+static const char *text_literal(struct text_build *b, const char *s)
+{
+	struct text_conversion c = { .is = TEXT_IS_TEXT };
+	struct buf text = { 0 };
+
+	for (; *s && (*s != '%' || s[1] == '%'); s++) {
+		const char *at = strchr("n\nt\tr\r", s[1]);
+
+		if (*s == '\\' && !s[1]) {
+			text_refuse(b, "a backslash at the end");
+			break;
+		}
+		if (*s == '\\' && isalpha((unsigned char)s[1]) && at)
+			buf_add(&text, at + 1, 1);
+		else
+			buf_add(&text, *s == '\\' ? s + 1 : s, 1);
+		s += *s == '\\' || *s == '%';
+	}
+	c.s = text_copy(b, buf_str(&text) ? buf_str(&text) : "", text.len);
+	c.len = text.len;
+	if (buf_status(&text))
+		b->ret = -ENOMEM;
+	buf_release(&text);
+	text_conversion_push(b, &c);
+	return s;
+}
+
+/* The argument in turn, which there must be: else libtraceevent takes the format for failed. */
+static struct tep_print_arg *text_take(struct text_build *b, struct tep_print_arg **arg)
+{
+	struct tep_print_arg *taken = *arg;
+
+	if (taken)
+		*arg = taken->next;
+	else
+		text_refuse(b, "too few arguments");
+	return taken;
+}
+
+/* At '%'. What libtraceevent does not know it shows as ">c<", and takes no argument. */
+static const char *text_conversion_read(struct text_build *b, const char *s, struct tep_print_arg **arg)
+{
+	struct text_conversion c = { .s = s };
+	char unknown[] = ">?<";
+
+	for (s++; *s && strchr("#hlLzZ.-0123456789*", *s); s++) {
+		if (*s == '*')
+			c.count = text_take(b, arg);
+		c.longs = *s == 'L' ? 2 : *s == 'z' || *s == 'Z' ? 1 : c.longs + (*s == 'l') - (*s == 'h');
+	}
+	if (!*s)
+		return s;
+	unknown[1] = *s;
+	if (*s == 'p') {
+		/* bytes of networks, hardware, uuids: libtraceevent prints them */
+		if (s[1] && strchr("MmUhIi", s[1]))
+			text_refuse(b, "%%p%c", s[1]);
+		c.is = TEXT_IS_POINTER;
+		s += s[1] && strchr("FfSs", s[1]);
+	} else if (*s == 's') {
+		c.is = TEXT_IS_STRING;
+	} else if (strchr("duixXo", *s)) {
+		c.is = TEXT_IS_INTEGER;
+	} else {
+		if (*s == 'c' && text_since_1_8())
+			text_refuse(b, "%%c");
+		c = (struct text_conversion){ .is = TEXT_IS_TEXT, .s = text_copy(b, unknown, 3), .len = 3 };
+	}
+	if (c.is != TEXT_IS_TEXT) {
+		c.len = (size_t)(s + 1 - c.s);
+		c.arg = text_take(b, arg);
+	}
+	text_conversion_push(b, &c);
+	return s + 1;
+}
+
+/* Parses event->print_fmt.format as libtraceevent does. */
+static void text_conversions(struct text_build *b)
+{
+	struct tep_print_arg *arg = b->p->event->print_fmt.args;
+	const char *s = b->p->event->print_fmt.format;
+
+	while (s && *s && !b->ret)
+		s = *s == '%' && s[1] != '%' ? text_conversion_read(b, s, &arg) : text_literal(b, s);
+}
+
+/* The same conversion of a long long: "%-08.3llx". */
+static const char *text_integer_format(struct text_build *b, const char *s, const struct conversion *scan)
+{
+	struct buf format = { 0 };
+	const char *copy;
+
+	buf_printf(&format, "%.*sll%c", (int)(scan->length - s), s, scan->letter);
+	copy = text_copy(b, buf_str(&format) ?: "", format.len);
+	buf_release(&format);
+	return copy;
+}
+
+static bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec)
+{
+	static const uint8_t bits[] = { 8, 16, 32, 64, 64 };
+	const char *end = c->s + c->len;
+	struct conversion *of = &spec->c;
+	bool ordered =
+		conversion_scan(c->s + 1, end, of) == end && conversion_length_of(of, c->longs < 0 ? "h"
+										      : c->longs   ? "lLzZ"
+												   : "");
+
+	spec->bits = c->longs >= -2 && c->longs <= 2 ? bits[c->longs + 2] : 0;
+	if (!ordered || !spec->bits || (c->is == TEXT_IS_STRING && c->longs)) {
+		text_refuse(b, "%.*s", (int)c->len, c->s);
+		return false;
+	}
+	spec->plain =
+		!of->left && !of->zero && !of->alternate && !of->width && of->precision < 0 && !c->count;
+	spec->format = text_integer_format(b, c->s, of);
+	spec->count = c->count ? text_expr(b, c->count) : NULL;
+	if (spec->count && text_expr_most(spec->count) > TEXT_COUNT_MAX)
+		text_refuse(b, "%.*s without a bound", (int)c->len, c->s);
+	return !b->ret;
+}
+
+static enum text_piece_kind text_integer_kind(const struct text_spec *s)
+{
+	const struct conversion *c = &s->c;
+	bool wide = c->zero && !c->left && !c->alternate && c->precision < 0 && !s->count &&
+		    c->width <= TEXT_WIDTH_MAX;
+
+	if (c->letter == 'x' && (s->plain || wide))
+		return TEXT_HEX;
+	if (c->letter == 'u' && (s->plain || wide))
+		return TEXT_DECIMAL;
+	return s->plain && strchr("di", c->letter) ? TEXT_SIGNED : TEXT_INTEGER;
+}
+
+static void text_integer_add(struct text_build *b, const struct text_conversion *c)
+{
+	struct text_spec spec;
+	const struct text_expr *value = text_spec(b, c, &spec) ? text_expr(b, c->arg) : NULL;
+	struct text_piece *p = value ? text_piece_add(b, text_integer_kind(&spec)) : NULL;
+
+	if (!p)
+		return;
+	p->spec = spec;
+	p->value = value;
+}
+
+/* Of %p: a function, or any other address; flags and a width change nothing. */
+static void text_pointer_add(struct text_build *b, const struct text_conversion *c)
+{
+	char what = c->s[c->len - 1];
+	const struct text_expr *value = text_expr(b, c->arg);
+	struct text_piece *p;
+
+	if (c->arg->type == TEP_PRINT_BSTRING)
+		text_refuse(b, "a string of bprint's");
+	p = text_piece_add(b, what == 'p' ? TEXT_POINTER : TEXT_FUNCTION);
+	if (!p)
+		return;
+	p->value = value;
+	p->offset = what == 'F' || what == 'S';
+	if (what != 'p')
+		tep_find_function(b->p->event->tep, 0); /* sorts the symbols, while nobody else asks */
+}
+
+static void text_string_add(struct text_build *b, const struct text_conversion *c)
+{
+	struct text_spec spec;
+	const struct text_string *s = text_spec(b, c, &spec) ? text_string(b, c->arg) : NULL;
+	struct text_piece *p;
+
+	if (!s)
+		return;
+	if (s->kind == TEXT_STRING_CONST && spec.plain) {
+		buf_add(&b->before, s->s, s->len);
+		return;
+	}
+	p = text_piece_add(b, TEXT_STRING);
+	if (!p)
+		return;
+	p->spec = spec;
+	p->string = s;
+}
+
+static void text_conversion_add(struct text_build *b, const struct text_conversion *c)
+{
+	switch (c->is) {
+	case TEXT_IS_TEXT:
+		buf_add(&b->before, c->s, strlen(c->s));
+		break;
+	case TEXT_IS_INTEGER:
+		text_integer_add(b, c);
+		break;
+	case TEXT_IS_POINTER:
+		text_pointer_add(b, c);
+		break;
+	case TEXT_IS_STRING:
+		text_string_add(b, c);
+		break;
+	}
+}
+
+/* A number of the plugin's; false: it would complain. */
+static bool text_sched_number(struct text_build *b, const char *name, enum text_piece_kind kind, uint8_t bits)
+{
+	const struct tep_format_field *f = tep_find_field(b->p->event, name);
+	struct text_piece *p;
+
+	if (!f || (f->size != 1 && f->size != 2 && f->size != 4 && f->size != 8))
+		return false;
+	p = text_piece_add(b, kind);
+	if (p) {
+		p->spec.bits = bits;
+		p->value = text_expr_load(b, f, true);
+	}
+	return true;
+}
+
+/* "comm:pid", which makes the task known. */
+static void text_sched_task(struct text_build *b, const char *comm, const char *pid)
+{
+	const struct tep_format_field *f = tep_find_any_field(b->p->event, comm);
+	struct text_string *s = text_alloc(b, sizeof(*s));
+	struct text_piece *p = f && s ? text_piece_add(b, TEXT_STRING) : NULL;
+
+	if (p) {
+		*s = (struct text_string){ .kind = TEXT_STRING_FIELD, .at = text_place(f) };
+		p->spec.c.precision = -1;
+		p->string = s;
+		buf_addstr(&b->before, ":");
+		b->p->tasks[b->p->n_tasks++] =
+			(struct text_task){ .pid = tep_find_field(b->p->event, pid), .comm = f };
+	}
+	if (!text_sched_number(b, pid, TEXT_SIGNED, 64))
+		text_refuse(b, "%s without %s", b->p->event->name, pid);
+}
+
+static void text_sched_needed(struct text_build *b, const char *name, enum text_piece_kind kind, uint8_t bits)
+{
+	if (!text_sched_number(b, name, kind, bits))
+		text_refuse(b, "%s without %s", b->p->event->name, name);
+}
+
+static void text_sched_wakeup(struct text_build *b)
+{
+	size_t len;
+
+	text_sched_task(b, "comm", "pid");
+	buf_addstr(&b->before, " [");
+	text_sched_needed(b, "prio", TEXT_SIGNED, 64);
+	buf_addstr(&b->before, "]");
+	len = b->before.len;
+	buf_addstr(&b->before, " success=");
+	if (!text_sched_number(b, "success", TEXT_SIGNED, 64))
+		b->before.len = len;
+	len = b->before.len;
+	buf_addstr(&b->before, " CPU:");
+	if (!text_sched_number(b, "target_cpu", TEXT_DECIMAL, 64))
+		b->before.len = len;
+	else if (!b->ret)
+		b->p->pieces[b->p->n - 1].spec.c.width = 3;
+}
+
+static void text_sched_switch(struct text_build *b)
+{
+	text_sched_task(b, "prev_comm", "prev_pid");
+	buf_addstr(&b->before, " [");
+	text_sched_needed(b, "prev_prio", TEXT_SIGNED, 32);
+	buf_addstr(&b->before, "] ");
+	text_sched_needed(b, "prev_state", TEXT_STATE, 32);
+	if (!b->ret)
+		b->p->pieces[b->p->n - 1].letters = text_since_1_8() ? "SDTtXZPI" : "SDTtZXxW";
+	buf_addstr(&b->before, " ==> ");
+	text_sched_task(b, "next_comm", "next_pid");
+	buf_addstr(&b->before, " [");
+	text_sched_needed(b, "next_prio", TEXT_SIGNED, 32);
+	buf_addstr(&b->before, "]");
+}
+
+static bool text_sched(struct text_build *b, const char *file)
+{
+	const char *name = b->p->event->name;
+
+	if (strcmp(file, "plugin_sched_switch.so") || strcmp(b->p->event->system, "sched"))
+		return false;
+	if (!strcmp(name, "sched_switch"))
+		text_sched_switch(b);
+	else if (!strcmp(name, "sched_wakeup") || !strcmp(name, "sched_wakeup_new"))
+		text_sched_wakeup(b);
+	else
+		return false;
+	return true;
+}
+
+static void text_row_names(struct text_build *b, struct text_piece *p)
+{
+	struct text_name *names = text_alloc(b, TEXT_NAMES * sizeof(*names));
+	struct text_string *s = text_alloc(b, sizeof(*s));
+
+	if (!names || !s)
+		return;
+	for (size_t i = 0; i < TEXT_NAMES; i++) {
+		const char *name = p->row->name(b->p->event, i);
+
+		names[i].len = name ? strlen(name) : 0;
+		names[i].s = name ? text_copy(b, name, names[i].len) : NULL;
+	}
+	s->names = names;
+	p->string = s;
+}
+
+static void text_row_add(struct text_build *b, const struct event_text *row)
+{
+	static const enum text_piece_kind kinds[] = {
+		[EVENT_TEXT_HEX] = TEXT_HEX,	[EVENT_TEXT_SIGNED] = TEXT_SIGNED,
+		[EVENT_TEXT_NAME] = TEXT_NAMED, [EVENT_TEXT_HEX_NAME] = TEXT_NAMED,
+		[EVENT_TEXT_TASK] = TEXT_TASK,	[EVENT_TEXT_FUNCTION] = TEXT_GUEST,
+	};
+	const struct tep_format_field *f = tep_find_any_field(b->p->event, row->field);
+	struct text_piece *p;
+
+	if (f->flags & TEP_FIELD_IS_SIGNED && f->size * 8 < row->bits)
+		text_refuse(b, "the sign of %s", f->name);
+	buf_addstr(&b->before, row->before);
+	p = text_piece_add(b, kinds[row->kind]);
+	if (!p)
+		return;
+	p->row = row;
+	p->value = text_expr_load(b, f, true);
+	p->spec.bits = row->bits;
+	p->spec.c.width = row->digits;
+	if (kinds[row->kind] == TEXT_NAMED)
+		text_row_names(b, p);
+	if (row->kind == EVENT_TEXT_TASK)
+		b->p->named = f;
+	if (b->p->needs < (uint32_t)(f->offset + f->size))
+		b->p->needs = (uint32_t)(f->offset + f->size);
+}
+
+/* True: all there is to print. */
+static bool text_plugin(struct text_build *b, const char *file)
+{
+	uint64_t zeros[8] = { 0 };
+	struct tep_record record = { .data = zeros, .size = sizeof(zeros) };
+	const struct event_text *rows;
+	size_t n;
+	enum event_text_answer answer = plugins_ask(b->p->event, &rows, &n);
+
+	if (answer == EVENT_TEXT_ALONE)
+		text_refuse(b, "handler of %s", file);
+	if (answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_TRY)
+		b->p->handler = b->p->event->handler;
+	if (answer != EVENT_TEXT_ALONE) {
+		/* makes libtraceevent fill its caches, since the first use is not thread-safe */
+		tep_find_function(b->p->event->tep, 0);
+		tep_data_pid(b->p->event->tep, &record);
+	}
+	for (size_t i = 0; answer == EVENT_TEXT_ROWS && i < n && !b->ret; i++)
+		text_row_add(b, &rows[i]);
+	return answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_ROWS;
+}
+
+/* Adds the text of the event's handler; true: nothing else is printed. */
+static bool text_handler(struct text_build *b)
+{
+	const struct tep_event *event = b->p->event;
+	const char *file = basename(plugins_file(event));
+
+	if (!event->handler || event->flags & TEP_EVENT_FL_NOHANDLE)
+		return false;
+	return text_sched(b, file) || text_plugin(b, file);
+}
 
 #define TEXT_FIELD_MAX (1 << 20) /* bytes: where a field may lie, and end */
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Estimates the rates of clocks that count ticks from events that carry ns, and gives them to files. */
-#include "read/filetime.h"
-#include "read/inputs.h"
-
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "file/dat/page.h"
+#include "read/filetime.h"
+#include "read/inputs.h"
 
 #define SAMPLES_LEAST 8
 #define SAMPLES_MOST  100000
@@ -106,7 +103,7 @@ static int by_ratio(const void *a, const void *b)
 	const struct tick_sample *x = a, *y = b;
 	double left = x->ns * y->ticks, right = y->ns * x->ticks;
 
-	return left < right ? -1 : left > right;
+	return ORDER(left, right);
 }
 
 /* The ratio below which that part of all ticks lies. */
@@ -149,7 +146,11 @@ static int samples_rate(struct tick_samples *all, const struct tick_source *s, s
 	return 0;
 }
 
-int tick_rate_estimate(const struct input *in, struct tick_rate *out)
+/*
+ * By the ns that pass between hrtimer_expire_entry events, or by the runtime of sched_stat_runtime. The input
+ * is loaded. -ENODATA: it has too few of these events, or they contradict each other; -ENOMEM.
+ */
+static int tick_rate_estimate(const struct input *in, struct tick_rate *out)
 {
 	struct tick_source sources[] = { { .event = "hrtimer_expire_entry" },
 					 { .event = "sched_stat_runtime", .sums = true } };

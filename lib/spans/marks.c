@@ -2,11 +2,6 @@
 /* Pairs the begins and ends that programs mark. */
 #include "spans/marks.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 
 #define LANES_ALL  ((1u << MARKS_OPEN) - 1)

@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_SPANS_H
 #define HYPTRACE_SPANS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 #ifdef __cplusplus
 extern "C" {

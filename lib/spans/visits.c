@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events of the hypervisor as reasons of visits, and the other way round. */
-#include <string.h>
-
 #include "spans/visits.h"
 #include "base/array.h"
 

@@ -2,11 +2,6 @@
 /* Computes offsets of the guests of a host among opened files, and makes their times by them. */
 #include "sync/align.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/answer.h"

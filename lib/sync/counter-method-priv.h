@@ -4,9 +4,7 @@
 
 #include "sync/counter-method.h"
 
-/* Shared by counter-method.c, counter-curve.c and counter-windows.c. */
-
-/* ---- counter-curve.c */
+/* Shared by counter-method.c and counter-windows.c. */
 
 #define CURVE_STEP 2e-3 /* no clock is slewed by so much: it was set */
 
@@ -18,18 +16,11 @@ struct curve {
 	double ns; /* of a tick, about */
 };
 
-/* -ENODATA: fewer than two snapshots; -ERANGE: the clock was set; -ENOMEM. Release it in any case. */
-int curve_make(struct curve *c, const struct counter_log *l);
-void curve_release(struct curve *c);
 /* Beyond the shots the outer chords go on. */
 uint64_t curve_clock(const struct curve *c, uint64_t counter);
 uint64_t curve_counter(const struct curve *c, uint64_t clock);
 /* Largest distance of the clock from the curve between two values of the counter, ns. */
 double curve_off(const struct curve *c, uint64_t from, uint64_t to);
-/* Largest distance of the curve from its own chord between two values of the counter, ns. */
-double curve_sag(const struct curve *c, uint64_t from, uint64_t to);
-
-/* ---- counter-method.c */
 
 /*
  * CNTVOFF from `start` on, a value of the guest's counter. It may have begun

@@ -4,10 +4,7 @@
  * offset is one unknown number, CNTVOFF, which all windows bound together; a VM that
  * was stopped has another one before than after.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "sync/counter-method-priv.h"
 #include "sync/solver.h"
@@ -125,6 +122,7 @@ static int solve_part(struct part_job *job, struct epoch *e, uint64_t to)
 	}
 	all->events += r.events;
 	all->outside += r.outside;
+	all->worst = r.worst > all->worst ? r.worst : all->worst;
 	all->map_changed = all->map_changed || r.map_changed;
 out:
 	sync_result_release(&r);

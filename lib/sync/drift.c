@@ -5,13 +5,232 @@
  * Along that line the rates differ by far less, so the slices are swept again,
  * and the corridor narrows.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "sync/solver.h"
 #include "base/array.h"
+#include "sync/solver.h"
+
+/* Documentation/clock-sync.md has the reason for each number. */
+#define BISECTIONS 20
+#define VIEW	   150 /* slices on each side that are looked at together */
+
+#define FIT_FAR 1e18 /* ns: no limit */
+
+struct node {
+	struct slice s;
+	double low, high;	    /* the corridor at the slice's mid, against the fit's base */
+	double seen_low, seen_high; /* ... as the other nodes narrow it */
+	double y;		    /* the line there */
+	double slope;		    /* the likeliest */
+	double near, bent;	    /* a bend near by, and all up to here */
+	bool point;
+	bool unsure; /* far more events are outside than usual: no bound */
+};
+
+struct fit {
+	struct problem *p;
+	struct node *v; /* the segment's slices; the first and the last have no length */
+	size_t n;
+	int64_t base;
+	double bend; /* what the rate may change by besides the bends found */
+	bool hard;   /* no event is outside */
+	size_t conflicts;
+};
+
+static double fit_dist(const struct node *a, const struct node *b)
+{
+	return (double)(int64_t)(b->s.mid - a->s.mid);
+}
+
+static size_t fit_next_point(const struct fit *f, size_t i)
+{
+	for (i++; i < f->n && !f->v[i].point; i++)
+		;
+	return i;
+}
+
+/*
+ * The slices as node i sees them: with its rate s and offset y there, the truth
+ * at slice j lies in y + s * d[j], give or take what the rate may change on the
+ * way. Those limits, d and play included, are low and high. All pairs of an offset
+ * and a rate that suit every slice in view form a convex set, whose extents narrow
+ * the corridor.
+ */
+struct view {
+	double d[2 * VIEW + 1], low[2 * VIEW + 1], high[2 * VIEW + 1];
+	size_t n;
+	double rate; /* |s| at most */
+};
+
+/* The rates that offset y leaves; false: none. */
+static bool rates_of(const struct view *v, double y, double *least, double *most)
+{
+	double a = -v->rate, b = v->rate;
+
+	for (size_t j = 0; j < v->n; j++) {
+		double d = v->d[j], low = v->low[j] - y, high = v->high[j] - y, least_by, most_by;
+
+		if (d == 0) {
+			if (low > 0 || high < 0)
+				return false;
+			continue;
+		}
+		low /= d;
+		high /= d;
+		least_by = d > 0 ? low : high;
+		most_by = d > 0 ? high : low;
+		a = least_by > a ? least_by : a;
+		b = most_by < b ? most_by : b;
+	}
+	*least = a;
+	*most = b;
+	return a <= b;
+}
+
+/* The offsets that rate s leaves. */
+static bool offsets_of(const struct view *v, double s, double *least, double *most)
+{
+	double a = -FIT_FAR, b = FIT_FAR;
+
+	for (size_t j = 0; j < v->n; j++) {
+		double low = v->low[j] - s * v->d[j], high = v->high[j] - s * v->d[j];
+
+		a = low > a ? low : a;
+		b = high < b ? high : b;
+	}
+	*least = a;
+	*most = b;
+	return a <= b;
+}
+
+typedef bool (*leaves_fn)(const struct view *v, double x, double *least, double *most);
+
+/* Farthest possible point from x, which is possible, towards `end`: the set is convex. */
+static double view_reach(const struct view *v, leaves_fn leaves, double x, double end)
+{
+	double a, b;
+
+	if (leaves(v, end, &a, &b))
+		return end;
+	for (int i = 0; i < BISECTIONS; i++) {
+		double mid = (x + end) / 2;
+
+		if (leaves(v, mid, &a, &b))
+			x = mid;
+		else
+			end = mid;
+	}
+	return end;
+}
+
+/* A possible rate: the guess, or where the offsets' range is widest, for it is concave. */
+static bool some_rate(const struct view *v, double guess, double *s)
+{
+	double a = -v->rate, b = v->rate, least, most;
+
+	*s = guess;
+	if (fabs(guess) <= v->rate && offsets_of(v, guess, &least, &most))
+		return true;
+
+	for (int i = 0; i < 2 * BISECTIONS; i++) {
+		double x = a + (b - a) / 3, y = b - (b - a) / 3, wx, wy;
+
+		offsets_of(v, x, &least, &most);
+		wx = most - least;
+		offsets_of(v, y, &least, &most);
+		wy = most - least;
+		if (wx < wy)
+			a = x;
+		else
+			b = y;
+	}
+	*s = (a + b) / 2;
+	return offsets_of(v, *s, &least, &most);
+}
+
+/* Narrows node i by all others; its line becomes the middle of what is left. */
+static void see_node(struct fit *f, size_t i, struct view *v)
+{
+	size_t a = i ? i - 1 : 0, b = i + 1 < f->n ? i + 1 : i;
+	size_t from = i > VIEW ? i - VIEW : 0, to = i + VIEW < f->n ? i + VIEW + 1 : f->n;
+	double guess = (f->v[b].y - f->v[a].y) / fit_dist(&f->v[a], &f->v[b]);
+	double s, least, most, slow, shigh, y;
+	struct node *node = &f->v[i];
+
+	/* allows for the change of the clocks' rate between nodes, bends that were found included */
+	v->n = 0;
+	v->rate = f->p->rate;
+	for (size_t j = from; j < to; j++) {
+		double d = fit_dist(node, &f->v[j]);
+		double bend = fabs(f->v[j].bent - node->bent) + f->bend;
+		double play = fmin(bend, 2 * v->rate) * fabs(d);
+
+		v->d[v->n] = d;
+		v->low[v->n] = f->v[j].low - play;
+		v->high[v->n++] = f->v[j].high + play;
+	}
+	node->seen_low = node->low;
+	node->seen_high = node->high;
+	if (!some_rate(v, guess, &s)) {
+		f->conflicts++;
+		node->slope = 0;
+		node->s.rate = f->p->rate;
+		return;
+	}
+	offsets_of(v, s, &least, &most);
+	y = (least + most) / 2;
+	node->seen_low = view_reach(v, rates_of, y, node->low);
+	node->seen_high = view_reach(v, rates_of, y, node->high);
+	slow = view_reach(v, offsets_of, s, -v->rate);
+	shigh = view_reach(v, offsets_of, s, v->rate);
+	node->slope = (slow + shigh) / 2;
+	node->s.rate = fmin((shigh - slow) / 2 + f->bend + node->near, 2 * v->rate);
+}
+
+/* Finds where the line must bend, and by how much; the true bend may be a little earlier or later. */
+static void fit_find_bends(struct fit *f)
+{
+	double before = 0, sum = 0;
+	size_t last = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		f->v[i].near = 0;
+	for (size_t a = 0, b; a + 1 < f->n; a = b) {
+		double slope, bend, width = f->v[a].high - f->v[a].low;
+
+		b = fit_next_point(f, a);
+		slope = (f->v[b].y - f->v[a].y) / fit_dist(&f->v[a], &f->v[b]);
+		bend = a ? 1.5 * fabs(slope - before) + f->bend : 0;
+		before = slope;
+		for (size_t i = a;
+		     bend > 0 && i < f->n && (i < a + 2 || fit_dist(&f->v[a], &f->v[i]) < 2 * width / bend);
+		     i++)
+			f->v[i].near = fmax(f->v[i].near, bend);
+		for (size_t i = a;
+		     bend > 0 && i-- > 0 && (i + 2 > a || fit_dist(&f->v[i], &f->v[a]) < 2 * width / bend);)
+			f->v[i].near = fmax(f->v[i].near, bend);
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		sum += f->v[i].near;
+		f->v[i].bent = sum;
+		last = f->v[i].near > 0 ? i : last;
+	}
+	if (last) /* these clocks are being slewed */
+		f->bend = fmax(f->bend, sum / (double)f->n);
+}
+
+/* Narrows the corridor at each node by what all others allow, and finds the rates there. */
+static void fit_see_all(struct fit *f)
+{
+	struct view v;
+
+	for (size_t i = 0; i < f->n; i++)
+		see_node(f, i, &v);
+	for (size_t i = 0; i < f->n; i++) {
+		f->v[i].low = f->v[i].seen_low;
+		f->v[i].high = f->v[i].seen_high;
+	}
+}
 
 /* Documentation/clock-sync.md has the reason for each number. */
 #define PASSES	     5
@@ -22,8 +241,6 @@
 #define DOUBT_CHANCE 3	   /* ... one in so many of those that chance would leave outside */
 #define ROOM_BEND    0.5   /* part of the corridor, on each side of its middle, to find bends ... */
 #define ROOM_LAST    0.125 /* ... and for the result */
-
-/* ---- slices of a segment --------------------------------------------------------------- */
 
 static void add_node(struct fit *f, const struct slice *s)
 {
@@ -63,8 +280,6 @@ static int fit_init(struct fit *f, struct problem *p, const struct segment *segm
 	return 0;
 }
 
-/* ---- the corridor ---------------------------------------------------------------------- */
-
 /* Narrows a node by what its neighbour allows. */
 static void narrow_node(struct fit *f, struct node *a, const struct node *b)
 {
@@ -78,8 +293,6 @@ static void narrow_node(struct fit *f, struct node *a, const struct node *b)
 	a->low = low > a->low ? low : a->low;
 	a->high = high < a->high ? high : a->high;
 }
-
-/* ---- the line ------------------------------------------------------------------------------ */
 
 /* From point `a` as far as one line goes. Returns the next point. */
 static size_t stab_one(struct fit *f, size_t a, double room)
@@ -172,8 +385,6 @@ static bool any_valid(const struct fit *f)
 	return false;
 }
 
-/* ---- doubt --------------------------------------------------------------------------- */
-
 static int compare_doubles(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
@@ -236,8 +447,6 @@ static int mark_doubtful(struct fit *f)
 	}
 	return 0;
 }
-
-/* ---- the result ----------------------------------------------------------------------- */
 
 /* Half width of the truth about the line, anywhere between the points a and b; *unsure: there is doubt. */
 static double link_bound(const struct fit *f, size_t a, size_t b, bool *unsure)

@@ -2,10 +2,6 @@
 /* Evidence of offsets: a guest's event times, and files as sources of pages and formats. */
 #include "sync/evidence.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/reader.h"
 #include "base/array.h"
 
@@ -176,7 +172,7 @@ int sync_source_reader(struct sync_source *s, const struct reader *r)
 	s->formats = calloc(info->n_formats + 1, sizeof(*s->formats));
 	s->buffers = calloc(info->n_buffers + 1, sizeof(*s->buffers));
 	if (!s->formats || !s->buffers ||
-	    (pauses && pauses_decode(pauses->data.data, pauses->data.len, NULL, &s->pauses) == -ENOMEM)) {
+	    (pauses && pauses_decode(pauses->data.data, pauses->data.len, &s->pauses) == -ENOMEM)) {
 		sync_source_release(s);
 		return -ENOMEM;
 	}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Maps guest CPUs to host threads by the threads that could have run their events. */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "sync/solver.h"
 #include "base/array.h"

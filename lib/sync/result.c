@@ -2,9 +2,6 @@
 /* A guest's offsets as plain data: looking them up, and turning them into options. */
 #include "sync/result.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/array.h"
 
 const char *sync_class_name(enum sync_class c)

@@ -50,7 +50,8 @@ struct sync_result {
 	struct sync_band *bands;
 	size_t n_bands;
 	uint64_t events;  /* that could be checked */
-	uint64_t outside; /* of them, in no window with this offset */
+	uint64_t outside; /* of them, in no window with this offset and its bound */
+	uint64_t worst;	  /* ns by which the farthest of these is beyond its nearest window */
 	bool map_changed; /* the given vCPU map was wrong */
 };
 

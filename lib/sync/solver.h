@@ -95,15 +95,6 @@ uint64_t slice_events(const struct problem *p, uint64_t t0, uint64_t t1);
 /* Events in [t0, t1) and those of them outside if they were spread evenly, of CPUs with a thread. */
 double events_by_chance(const struct problem *p, const int *map, uint64_t t0, uint64_t t1, double *n);
 
-/* ---- candidates.c: where to begin */
-
-struct candidate {
-	int64_t offset; /* give or take slack, in the middle of [t0, t1) */
-	uint64_t slack;
-};
-/* Likeliest offsets of the guest's [t0, t1), the best first; their number or -ENOMEM. */
-int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct candidate *v, size_t max);
-
 /* ---- map.c: which thread is which CPU's */
 
 /* No CPU has a thread. */
@@ -142,9 +133,6 @@ struct track {
 int tracks_follow(struct problem *p, size_t from, size_t to, size_t k, int64_t low, int64_t high,
 		  size_t reach, struct track *out);
 
-/* ---- jumps.c: where between two segments the offset jumps; 0 or -ENOMEM */
-int place_jump_between(struct problem *p, struct segment *a, struct segment *b);
-
 /* ---- search.c: a cold start, and one beyond each jump */
 
 #define SEARCHES_MAX 24
@@ -164,47 +152,5 @@ int search_segments(struct problem *p, struct segments *all, size_t from, size_t
 
 /* ---- drift.c: a segment's line; appends its points, jump and bands to *out. 0 or -ENOMEM. */
 int drift_fit(struct problem *p, const struct segment *segment, struct sync_result *out);
-
-/* One segment whose line is being fitted: shared by drift.c and view.c. */
-
-#define FIT_FAR 1e18 /* ns: no limit */
-
-struct node {
-	struct slice s;
-	double low, high;	    /* the corridor at the slice's mid, against the fit's base */
-	double seen_low, seen_high; /* ... as the other nodes narrow it */
-	double y;		    /* the line there */
-	double slope;		    /* the likeliest */
-	double near, bent;	    /* a bend near by, and all up to here */
-	bool point;
-	bool unsure; /* far more events are outside than usual: no bound */
-};
-
-struct fit {
-	struct problem *p;
-	struct node *v; /* the segment's slices; the first and the last have no length */
-	size_t n;
-	int64_t base;
-	double bend; /* what the rate may change by besides the bends found */
-	bool hard;   /* no event is outside */
-	size_t conflicts;
-};
-
-static inline double fit_dist(const struct node *a, const struct node *b)
-{
-	return (double)(int64_t)(b->s.mid - a->s.mid);
-}
-
-static inline size_t fit_next_point(const struct fit *f, size_t i)
-{
-	for (i++; i < f->n && !f->v[i].point; i++)
-		;
-	return i;
-}
-
-/* Narrows the corridor at each node by what all others allow, and finds the rates there. */
-void fit_see_all(struct fit *f);
-/* Finds where the line must bend, and by how much; the true bend may be a little earlier or later. */
-void fit_find_bends(struct fit *f);
 
 #endif

@@ -4,10 +4,7 @@
  * b - c] of the offset. The end points, sorted, show how many events are inside
  * at each offset.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "sync/solver.h"
 #include "base/array.h"
@@ -41,8 +38,6 @@ static int sweeper_grow(struct sweeper *w)
 	w->cap = cap;
 	return 0;
 }
-
-/* ---- sorting ----------------------------------------------------------------------- */
 
 static void sort_few(uint32_t *v, size_t n)
 {
@@ -82,8 +77,6 @@ static void sort_u32(uint32_t *v, uint32_t *tmp, size_t n, uint32_t max)
 	if (from != v)
 		memcpy(v, from, n * sizeof(*v));
 }
-
-/* ---- ranges -------------------------------------------------------------------------- */
 
 static bool time_before(const void *entry, const void *key)
 {
@@ -199,8 +192,6 @@ static int sweep_cpu(const struct scope *o, const struct sync_cpu *c, const stru
 	}
 	return 0;
 }
-
-/* ---- the profile ------------------------------------------------------------------------ */
 
 /* The hull of where at least `need` are inside. */
 static void sweep_hull(const struct sweeper *w, size_t need, uint32_t width, uint32_t *low, uint32_t *high)

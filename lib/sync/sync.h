@@ -106,8 +106,11 @@ struct sync_check {
 	uint64_t events, outside;
 	uint64_t worst; /* ns beyond the nearest window */
 };
-/* map: its vcpus alone are used. 0 or -ENOMEM. */
-int sync_check(const struct sync_input *in, const struct sync_result *map, const struct offset_shift *shift,
-	       struct sync_check *out);
+/*
+ * map: its vcpus alone are used. bounds: an event nearer to a window than the bound of its
+ * time is inside; NULL: no bound is allowed for. 0 or -ENOMEM.
+ */
+int sync_check(const struct sync_input *in, const struct sync_result *map, const struct sync_result *bounds,
+	       const struct offset_shift *shift, struct sync_check *out);
 
 #endif

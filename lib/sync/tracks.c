@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Slices of the guest's time, and the offset followed from one to the next. */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "sync/solver.h"
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A host's entries and exits to windows, and each thread's windows to sorted spans. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "sync/solver.h"
 #include "base/array.h"
-
-/* ---- entries and exits to windows ------------------------------------------------ */
 
 int sync_windows_add(struct sync_windows *w, const struct sync_window *one)
 {
@@ -58,8 +52,6 @@ int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, ui
 	}
 	return 0;
 }
-
-/* ---- windows to spans -------------------------------------------------------------- */
 
 /* Sorts when need be, and joins what touches. */
 static size_t join_spans(struct span *v, size_t n)
@@ -215,8 +207,6 @@ void windows_release(struct problem *p)
 	p->threads = NULL;
 	p->n_threads = 0;
 }
-
-/* ---- looking up ------------------------------------------------------------------------ */
 
 static bool ends_before(const void *entry, const void *key)
 {

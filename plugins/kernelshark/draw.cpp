@@ -57,8 +57,6 @@ int colour_of(const struct shown *span)
 	return span->reason >= 0 && span->reason < HYP_REASONS ? span->reason : HYP_UNKNOWN;
 }
 
-/* ---- text --------------------------------------------------------------------- */
-
 /* Loaded at the first drawing, when there is an OpenGL context. */
 ksplot_font *font()
 {
@@ -96,8 +94,6 @@ std::string cut_to(const ksplot_font *f, const std::string &text, int width)
 	}
 	return text.substr(0, n);
 }
-
-/* ---- shapes ----------------------------------------------------------------------- */
 
 /* A double click puts the marks A and B on its ends, and shows its whole label, or hides it. */
 class SpanBox : public KsPlot::Rectangle

@@ -2,11 +2,6 @@
 /* Reads spans out of the rows that KernelShark has loaded, stream by stream. */
 #include "scan.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <kernelshark/libkshark-tepdata.h>
 #include <trace-cmd.h>
 
@@ -53,8 +48,6 @@ struct source {
 	uint8_t kind[IDS];
 };
 
-/* ---- which events matter ------------------------------------------------------------ */
-
 static enum event_kind scan_kind(const struct tep_event *e)
 {
 	static const struct {
@@ -97,8 +90,6 @@ static struct source *source_new(struct kshark_data_stream *stream)
 	}
 	return src;
 }
-
-/* ---- events ---------------------------------------------------------------------------- */
 
 static struct span_point point_of(const struct mark *at, enum point_kind kind)
 {
@@ -251,8 +242,6 @@ static int take_row(struct spans *s, size_t row, const struct kshark_entry *e, c
 	}
 }
 
-/* ---- all rows --------------------------------------------------------------------------- */
-
 int scan_machine(int sd)
 {
 	struct kshark_context *ctx = NULL;
@@ -361,8 +350,6 @@ bool scan_vcpu(const struct scan *s, int sd, int cpu, int *machine, int *pid)
 	}
 	return false;
 }
-
-/* ---- labels --------------------------------------------------------------------------------- */
 
 /* KernelShark's font has ASCII's printable characters. */
 static void put_plain(struct buf *b, const char *text)

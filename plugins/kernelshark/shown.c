@@ -2,10 +2,6 @@
 /* Keeps spans to be drawn, by CPU and by task. */
 #include "shown.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "hyp-reason.h"
 #include "spans/marks.h"

@@ -2,10 +2,6 @@
 #ifndef HYPTRACE_SHOWN_H
 #define HYPTRACE_SHOWN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "spans/spans.h"
 
 #ifdef __cplusplus

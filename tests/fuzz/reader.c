@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pauses pauses;
 	struct reader *r;
 
-	pauses_decode(data, size, NULL, &pauses);
+	pauses_decode(data, size, &pauses);
 	for (size_t i = 0; i < pauses.n; i++)
 		if (pauses.v[i].from > pauses.v[i].to || (i && pauses.v[i].from < pauses.v[i - 1].to))
 			abort();

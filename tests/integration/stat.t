@@ -184,6 +184,28 @@ Guest:0  PSCI_CPU_SUSPEND SMC32        1  90.9%  1.000us  1.000us  1.000us  0.0%
 Guest:0  9                             1   9.1%    100ns    100ns    100ns  0.0%
 hypercall: 2 samples, 1.100us in total' "exits of each vCPU, also of a thread that moves, and none across lost events"
 
+# Three faults on two pages; the exit for a device has a kvm_guest_fault, too, and is none of them.
+"$build/tests/integration/make-trace" "$tmp/faults.dat" tests/integration/events/latency tests/data/formats-arm64.dat - <<'E'
+id 1
+guest Guest 2 0:7
+1.000001 0 7 kvm_entry
+1.000002 0 7 kvm_exit ret=2 esr_ec=0x24
+1.000003 0 7 kvm_guest_fault ipa=0x40000123
+1.000102 0 7 kvm_entry
+1.000200 0 7 kvm_exit ret=2 esr_ec=0x24
+1.000210 0 7 kvm_guest_fault ipa=0x9000000
+1.000220 0 7 kvm_mmio type=2 gpa=0x9000000
+1.000300 0 7 kvm_entry
+1.000400 0 7 kvm_exit ret=2 esr_ec=0x20
+1.000410 0 7 kvm_guest_fault ipa=0x40001000
+1.000450 0 7 kvm_entry
+1.000500 0 7 kvm_exit ret=2 esr_ec=0x24
+1.000510 0 7 kvm_guest_fault ipa=0x40000fff
+1.000700 0 7 kvm_entry
+E
+is "$(rows faults what,count,total_ns "$tmp/faults.dat")" $'0x40000000\t2\t300000\n0x40001000\t1\t50000' "stage-2 faults, by page"
+unlike "$(stat "$tmp/faults.dat")" 'stage-2' "... only if they are asked for"
+
 # While events are missing on one CPU nothing is known of others' threads: they may have been there.
 make_trace "$tmp/gap.dat" <<'E'
 1000 0 7 kvm_entry	1
@@ -511,8 +533,8 @@ wrong() {
 	stat "$@" >"$tmp/out"
 	is "$? $(cat "$tmp/out" "$tmp/err")" "2 $message" "refused: $*"
 }
-wrong "hyptrace stat: -s exit: not one of buffers lost events exits guest mmio ioport sysreg hypercall hyp firmware vcpus tasks steal cpu spans longest" --show exit
-wrong "hyptrace stat: -s exits,: not one of buffers lost events exits guest mmio ioport sysreg hypercall hyp firmware vcpus tasks steal cpu spans longest" --show exits,
+wrong "hyptrace stat: -s exit: not one of buffers lost events exits guest mmio ioport sysreg hypercall faults hyp firmware vcpus tasks steal cpu spans longest" --show exit
+wrong "hyptrace stat: -s exits,: not one of buffers lost events exits guest mmio ioport sysreg hypercall faults hyp firmware vcpus tasks steal cpu spans longest" --show exits,
 wrong "hyptrace stat: -p cpu: neither guest nor vcpu" --per cpu
 wrong "hyptrace stat: -b 10: not a duration such as 250us, 10ms, 2s" --by 10
 wrong "hyptrace stat: -b -1ms: not a duration such as 250us, 10ms, 2s" --by -1ms

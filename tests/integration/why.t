@@ -109,10 +109,10 @@ ok $? "... are no answer"
 
 # shellcheck disable=SC2086
 is "$(why_of tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat | head -n 2)" \
-	"1. preempted by hog-178: 3.586s in 1002 stretches, 37.9 % of Guest:0
+	"1. preempted by hog-178, most of it from the guest's task hyptrace-agent-99: 3.586s in 1002 stretches, 37.9 % of Guest:0
    hyptrace stat --show steal tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat" \
 	"a hog that wants the vCPUs' CPU comes first, with the command that shows more"
-like "$(<"$tmp/out")" '^2\. preempted by Guest:1, overcommit: .* of Guest:0$' "two vCPUs on one CPU are overcommit"
+like "$(<"$tmp/out")" '^2\. preempted by Guest:1, overcommit, .* of Guest:0$' "two vCPUs on one CPU are overcommit"
 is "$("$hyptrace" sql -q --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat \
 	"SELECT count(*), round(sum(dur) / 1e9, 3) FROM vcpu_states WHERE state = 'preempted' AND other_tid = 178" 2>&1 | tail -n 1)" \
 	"rows,1002,3.586" "... for as long as SQL says"
@@ -121,8 +121,95 @@ is "$n" 20 "ten findings at most"
 like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. out of the guest: only sched_switch shows more: record -e sched: ' \
 	"what was not recorded is one, with what to record"
 is "$(why_of tests/data/formats-arm64.dat)" "the files have no entries and exits of vCPUs: record -e kvm -e sched" "no vCPUs"
-like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat)" '^findings,1,preempted by hog-178,[0-9]+,1002,Guest:0,0.37' \
+like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat)" '^findings,1,"preempted by hog-178, most of it from the guest.s task hyptrace-agent-99",[0-9]+,1002,Guest:0,0.37' \
 	"for programs"
+
+# A vCPU and its guest for 1.44 s, each 12 ms: a fault of 300 us, of 100 pages, of which 20 have a second one; a write
+# to a device, 400 us; an interrupt, of 40 us from the vCPU's own CPU, and of 1,240 us from another; the last four
+# come 9 ms late. A task of the guest waits while another one runs, less the 1 ms that is stolen from that one.
+world() {
+	perl -we '
+		use strict;
+		my (@host, @guest);
+		sub host { my ($us, $cpu, $pid, $text) = @_; push @host, [ $us, "$cpu $pid $text" ] }
+		sub guest { my ($us, $pid, $text) = @_; push @guest, [ $us, "0 $pid $text" ] }
+		sub around { my ($from, $to) = @_; host($from, 0, 100, "kvm_exit ret=2 esr_ec=0x24"); host($to, 0, 100, "kvm_entry") }
+		host(0, 0, 0, "sched_switch prev_comm=swapper prev_pid=0 prev_state=0 next_comm=vcpu next_pid=100");
+		host(1, 0, 100, "kvm_exit ret=0");
+		host(2, 0, 100, "kvm_entry");
+		guest(10, 0, "sched_switch prev_comm=swapper prev_pid=0 prev_state=0 next_comm=work next_pid=300");
+		for my $n (0 .. 119) {
+			my ($at, $page) = (1000 + 12000 * $n, 0x40000000 + 4096 * ($n < 100 ? $n : $n - 100));
+			my $other = $n % 3 == 0;
+			my $late = ($other ? 1240 : 40) + ($n >= 116 ? 9000 : 0);
+
+			around($at, $at + 300);
+			host($at + 1, 0, 100, "kvm_guest_fault ipa=$page");
+			around($at + 400, $at + 810);
+			host($at + 401, 0, 100, "kvm_guest_fault ipa=0x9000000");
+			host($at + 410, 0, 100, "kvm_mmio type=2 gpa=0x9000000");
+			host($at + 1000, $other ? (6, 50) : (0, 100), "vgic_update_irq_pending vcpu_id=0 irq=27 level=1") if $other;
+			host($at + 1005, 0, 100, "kvm_exit ret=0");
+			host($at + 1000 + 6, 0, 100, "vgic_update_irq_pending vcpu_id=0 irq=27 level=1") if !$other;
+			host($at + 1000 + $late - 8, 0, 100, "kvm_entry");
+			guest($at + 1000 + $late, 300, "irq_handler_entry irq=11 name=arch_timer");
+			guest($at + 1000 + $late + 1, 300, "sched_waking comm=wait pid=301 target_cpu=0");
+			host($at + 9500, 0, 100, "kvm_exit ret=0") if $n < 116;
+			host($at + 10500, 0, 100, "kvm_entry") if $n < 116;
+			guest($at + 11400, 300, "sched_switch prev_comm=work prev_pid=300 prev_state=0 next_comm=wait next_pid=301");
+			guest($at + 11500, 301, "sched_switch prev_comm=wait prev_pid=301 prev_state=1 next_comm=work next_pid=300");
+		}
+		host(1000 + 12000 * 120, 0, 100, "kvm_exit ret=0");
+		for my $f ([ "host.dat", "guest/trace.dat", "id 11\nguest vm 22 0:100\n", \@host ],
+			[ "guest.dat", "formats-arm64.dat", "id 22\nshift 11 0 0\n", \@guest ]) {
+			open my $to, "|-", "$ARGV[0]/tests/integration/make-trace", "$ARGV[1]/$f->[0]", "tests/data/$f->[1]", "-" or die;
+			print $to "cpus 8\nclock mono\n$f->[2]";
+			printf $to "%d.%06d000 %s\n", 1 + $_->[0] / 1e6, $_->[0] % 1e6, $_->[1] for sort { $a->[0] <=> $b->[0] } @{ $f->[3] };
+			close $to or die;
+		}' "$build" "$tmp"
+}
+world
+why_of "$tmp/host.dat" "$tmp/guest.dat" >/dev/null
+task="most of it from the guest's task work-300"
+while read -r line; do
+	is "$(grep -cxF "${line%%|*}" "$tmp/out")" 1 "${line##*|}" || diag "$(<"$tmp/out")"
+done <<E2
+1. the guest's task work-300 has a CPU while another one waits for it: 1.043s in 236 stretches, 72.4 % of vm:0|a guest's task that waits for another one
+3. exits for MMIO at 0x9000000:W: 48.00ms in 120 stretches, 3.3 % of vm:0|a device's address
+4. interrupts from another CPU than the vCPU's: 40 of 120, each 1.093ms longer than the others: 43.74ms in 40 stretches, 3.0 % of vm:0|interrupts to the wrong CPU
+5. exits for stage-2 faults of 100 pages, 83 % of them the page's first, $task: 36.00ms in 120 stretches, 2.5 % of vm:0|stage-2 faults, and how many are no first touch
+6. irq tail: the slowest 3 of 120 take 9.034ms or more, the median 34.00us: 28.21ms in 3 stretches, 2.0 % of vm:0|a tail
+E2
+
+# 100 timers and wake-ups on a vCPU, 2 ms apart; the last three fire 5 ms late
+late() {
+	perl -we '
+		use strict;
+		my (@host, @guest);
+		for my $n (0 .. 99) {
+			my ($from, $late) = (1000 + 10000 * $n, $n >= 97 ? 5000 : 0);
+			push @guest, [ $from, "0 0 hrtimer_start hrtimer=7" ], [ $from + 1, "1 9 sched_waking comm=wait pid=301 target_cpu=0" ];
+			push @host, [ $from, "0 100 kvm_exit ret=2 esr_ec=1" ], [ $from + 2, "1 101 sched_waking pid=100 target_cpu=0" ],
+				[ $from + 100, "0 100 kvm_timer_update_irq vcpu_id=0 irq=27 level=1" ], [ $from + 105 + $late, "0 100 kvm_vcpu_wakeup waited=1" ],
+				[ $from + 110 + $late, "0 100 kvm_entry" ];
+			push @guest, [ $from + 120 + $late, "0 0 ipi_entry" ], [ $from + 121 + $late, "0 0 hrtimer_expire_entry hrtimer=7" ],
+				[ $from + 130 + $late, "0 0 sched_switch prev_comm=swapper prev_pid=0 prev_state=0 next_comm=wait next_pid=301" ],
+				[ $from + 140 + $late, "0 301 sched_switch prev_comm=wait prev_pid=301 prev_state=1 next_comm=swapper next_pid=0" ];
+		}
+		unshift @host, [ 10, "0 0 sched_switch prev_comm=swapper prev_pid=0 prev_state=0 next_comm=vcpu next_pid=100" ], [ 20, "0 100 kvm_exit ret=0" ],
+			[ 30, "0 100 kvm_entry" ];
+		for my $f ([ "host.dat", "id 11\nguest vm 22 0:100 1:101\n", \@host ], [ "guest.dat", "id 22\nshift 11 0 0\n", \@guest ]) {
+			open my $to, "|-", "$ARGV[0]/tests/integration/make-trace", "$ARGV[1]/$f->[0]", "tests/integration/events/latency",
+				"tests/data/formats-arm64.dat", "-" or die;
+			print $to $f->[1];
+			printf $to "%d.%06d000 %s\n", 1 + $_->[0] / 1e6, $_->[0] % 1e6, $_->[1] for sort { $a->[0] <=> $b->[0] } @{ $f->[2] };
+			close $to or die;
+		}' "$build" "$tmp"
+}
+late
+like "$(why_of "$tmp/host.dat" "$tmp/guest.dat")" '^[0-9]\. timer tail: the slowest 3 of 100 take 5\.021ms or more, the median 21\.00us: 15\.00ms in 3 stretches, 1\.5 % of vm:0$' \
+	"a tail of timers, since they fired" || diag "$(<"$tmp/out")"
+like "$(<"$tmp/out")" '^[0-9]\. wakeup tail: the slowest 3 of 100 take 5\.129ms or more, the median 129.0us: 15\.00ms ' "... of wake-ups"
 
 # 40 moves of a vCPU in 1.6 s; it waits 10 ms before each
 moves() {

@@ -148,7 +148,7 @@ static void test_range(void **state)
 	sync_host_release(&h);
 }
 
-/* Guest events of the time before are neither inside nor outside. */
+/* Guest events of the time before are neither inside nor outside; an offset's own bound is allowed for. */
 static void test_before(void **state)
 {
 	struct pages *host = begin(), *hyp = begin();
@@ -160,6 +160,8 @@ static void test_before(void **state)
 	struct offset_shift shift;
 	struct sync_vcpu known = { 0, PID };
 	struct sync_result map = { .vcpus = &known, .n_vcpus = 1 };
+	struct sync_offset_point points[2] = { { .class = SYNC_HARD }, { .time = 200 * MS, .class = SYNC_HARD } };
+	struct sync_result bounds = { .points = points, .n_points = 2 };
 	struct sync_check check;
 	struct sync_input in;
 	struct sync_host h;
@@ -175,9 +177,20 @@ static void test_before(void **state)
 	h = read_host(host, hyp);
 	assert_int_equal(sync_input_make(&in, &(struct sync_evidence){ &h, &g, &vcpu, 1 }, &pids), 0);
 	assert_int_equal(offset_shift_fill(&shift, 0, 1, &none, 1), 0);
-	assert_int_equal(sync_check(&in, &map, &shift, &check), 0);
+	assert_int_equal(sync_check(&in, &map, NULL, &shift, &check), 0);
 	assert_int_equal(check.events, 18);
 	assert_int_equal(check.outside, 0);
+	/* 300 ns behind a window, which is 2 us longer for the hypervisor's clock: a bound of 600 ns allows it, 200 do not */
+	times[cpu.n - 1] = 192 * MS + 2300;
+	assert_int_equal(sync_check(&in, &map, NULL, &shift, &check), 0);
+	assert_int_equal(check.outside, 1);
+	assert_int_equal(check.worst, 300);
+	points[0].bound = points[1].bound = 600;
+	assert_int_equal(sync_check(&in, &map, &bounds, &shift, &check), 0);
+	assert_int_equal(check.outside, 0);
+	points[0].bound = points[1].bound = 200;
+	assert_int_equal(sync_check(&in, &map, &bounds, &shift, &check), 0);
+	assert_int_equal(check.outside, 1);
 	offset_shift_release(&shift);
 	free(pids);
 	sync_host_release(&h);

@@ -160,7 +160,7 @@ static void test_owners(void **state)
 		assert_int_equal(inputs_load(&in, NULL), 0);
 		for (size_t k = 0; k < 2; k++) {
 			assert_int_equal(why_open(&w, &in, NULL), 0);
-			assert_int_equal(why_states(w, owners[k], take_vcpu, &spans[k], NULL, NULL), 0);
+			assert_int_equal(why_states(w, owners[k], take_vcpu, &spans[k]), 0);
 			why_close(w);
 			qsort(spans[k].v, spans[k].n, sizeof(*spans[k].v), vcpu_span_order);
 		}

@@ -4,14 +4,8 @@
  * own time is the whole less what it called, less what its task slept; one in which events were lost has
  * none.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/flame/flame-priv.h"
 #include "base/array.h"
-
-/* ---- stacks ------------------------------------------------------------------------------- */
 
 /* Calls that were open when events were lost may have ended. */
 static void flame_calls_check(struct flame *f, struct flame_task *t)
@@ -57,8 +51,6 @@ static void flame_calls_end(struct flame *f, struct flame_task *t, uint64_t ns)
 	if (by)
 		by->inside += ns;
 }
-
-/* ---- function_graph ----------------------------------------------------------------------- */
 
 int flame_call_entry(struct flame *f, const struct flame_item *i, const struct flame_address *func)
 {
@@ -109,8 +101,6 @@ int flame_call_exit(struct flame *f, const struct flame_item *i, const struct fl
 		call->inside += ns;
 	return 0;
 }
-
-/* ---- the hypervisor -------------------------------------------------------------------------- */
 
 /* Below which frame a CPU's hypervisor works for a task: its innermost call, or itself. -ENOMEM. */
 static int flame_hyp_base(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, struct flame_task **out,
@@ -274,8 +264,6 @@ static int flame_hyp_away(struct flame *f, const struct step *s)
 	}
 	return 0;
 }
-
-/* ---- who runs -------------------------------------------------------------------------------- */
 
 static int flame_calls_switch(struct flame *f, const struct step *s)
 {

@@ -2,9 +2,6 @@
 /* Functions of the files that processes ran, by libdw. */
 #include "ask/flame/elf.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #ifdef HYPTRACE_DW
 #include <dlfcn.h>
 #include <elfutils/libdwelf.h>
@@ -51,8 +48,6 @@ bool flame_elf_is(const struct flame_elf *e, const struct flame_elf_key *key)
 }
 
 #ifdef HYPTRACE_DW
-/* ---- the file ------------------------------------------------------------------------------ */
-
 /*
  * From debuginfod: a descriptor, -1: not found. As libdw does, its library is loaded when it is wanted:
  * linked, it would bring HTTP and TLS into each command.
@@ -110,8 +105,6 @@ static void flame_elf_seek(struct flame_elf *e)
 	if (!e->module)
 		close(fd);
 }
-
-/* ---- functions ----------------------------------------------------------------------------- */
 
 static const char *flame_elf_function(struct flame_elf *e, uint64_t offset)
 {

@@ -145,7 +145,7 @@ int flame_items_work(void *ctx, struct pass_run *run);
 void flame_items_free(void *own);
 
 /*
- * tasks.c: whose frames; good until the next call. NULL: out of memory. flame_task_find makes none,
+ * The task that has the frames; good until the next call. NULL: out of memory. flame_task_find makes none,
  * NULL: there is none.
  */
 struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu);
@@ -163,7 +163,7 @@ void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, en
 /* The name of an address; pid: whose maps. -ENOMEM. */
 int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct flame_address *a, uint32_t *out);
 
-/* spans.c: what flame_part() gives where they are asked for, and flame_end() then. -ENOMEM. */
+/* Spans, which flame_part() gives where they are asked for, and flame_end() then. -ENOMEM. */
 int flame_spans_open(struct flame *f, const struct inputs *in);
 void flame_spans_end(struct flame *f);
 

@@ -2,15 +2,9 @@
 /* The stacks of recordings: items in the order of time become frames of the tree. */
 #include "ask/flame/flame.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/markers.h"
 #include "ask/flame/flame-priv.h"
 #include "base/array.h"
-
-/* ---- stacks ------------------------------------------------------------------------------- */
 
 /* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */
 static int flame_stack_names(struct flame *f, const struct flame_item *i, const struct flame_address *a,
@@ -68,8 +62,6 @@ static bool flame_matches(const struct flame *f, const struct flame_item *i)
 
 	return !in->no_match && (!in->filter || (m->len && filter_match(in->filter, &r)));
 }
-
-/* ---- the kernel's and the user's of one event ----------------------------------------------- */
 
 static int flame_stream_flush(struct flame *f, struct flame_stream *s)
 {
@@ -150,8 +142,6 @@ static int flame_of_field(struct flame *f, const struct flame_item *i, const str
 				      &f->names[n++]);
 	return ret ?: flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
 }
-
-/* ---- the others ------------------------------------------------------------------------------- */
 
 /* A function below the one that called it. */
 static int flame_of_function(struct flame *f, const struct flame_item *i, const struct flame_address *a)
@@ -234,8 +224,6 @@ struct pass_part flame_part(struct flame *f)
 				   .after = flame_after,
 				   .release = flame_items_free };
 }
-
-/* ---- opening -------------------------------------------------------------------------------- */
 
 /* A file that has no such event has no stacks after one; an error only if no file has. */
 static int flame_filters_open(struct flame *f)
@@ -351,8 +339,6 @@ void flame_close(struct flame *f)
 	free(f->v);
 	free(f);
 }
-
-/* ---- the end -------------------------------------------------------------------------------- */
 
 int flame_end(struct flame *f)
 {

@@ -3,11 +3,6 @@
 #include "ask/flame/functions.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/cursor.h"
@@ -15,8 +10,6 @@
 
 /* No function is so long: what lies further behind the last that is known is not in it. */
 #define REACH (1u << 20)
-
-/* ---- lines ------------------------------------------------------------------------------- */
 
 static bool symbol_blank(uint8_t ch)
 {
@@ -56,16 +49,12 @@ static bool symbol_hex(struct cursor *c, uint64_t *out)
 	return len > 0 && len <= 16;
 }
 
-/* ---- functions --------------------------------------------------------------------------- */
-
 /* Of one address, the first in the file. */
 static int symbol_cmp(const void *a, const void *b)
 {
 	const struct flame_symbol *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return ORDER(x->addr, y->addr) ?: ORDER(x->name, y->name);
 }
 
 static bool symbol_below(const void *entry, const void *addr)
@@ -98,8 +87,6 @@ void flame_symbol_text(const struct flame_symbols *s, size_t symbol, struct buf 
 	buf_addstr(out, " ");
 	buf_add(out, module, (size_t)(f->name + f->module - module));
 }
-
-/* ---- processes ----------------------------------------------------------------------------- */
 
 /* "PID LINES COMMAND", then lines "START END PATH", numbers are hexadecimal */
 static int maps_add(struct flame_symbols *s, const struct dat_text *text)
@@ -139,9 +126,7 @@ static int map_cmp(const void *a, const void *b)
 {
 	const struct flame_map *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
+	return ORDER(x->pid, y->pid) ?: ORDER(x->from, y->from);
 }
 
 static bool map_before(const void *entry, const void *key)
@@ -164,8 +149,6 @@ void flame_address_text(const struct flame_symbols *s, int64_t pid, uint64_t add
 		buf_printf(out, "0x%" PRIx64, addr);
 	}
 }
-
-/* ---- both ------------------------------------------------------------------------------------ */
 
 int flame_symbols_read(struct flame_symbols *s, const struct reader_info *info)
 {

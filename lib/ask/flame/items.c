@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Events that hold stacks or calls, and the stacks of a run's records with their functions, by every core. */
-#include <errno.h>
+/* Events that hold stacks or calls, and the stacks of a run's records with their
+ * functions, by every core; whose they are. */
+#include <fnmatch.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
 #include "ask/flame/flame-priv.h"
+#include "ask/states/markers.h"
+#include "base/array.h"
 
 /* Ftrace's own code in a stack (kernel/trace/trace.c). */
 #define TRAMPOLINE INT_MAX
 /* No address: newer kernels put the length before a synthetic event's stack. */
 #define LENGTH_MAX 4096
-
-/* ---- events and their fields -------------------------------------------------------------- */
 
 /* NULL system: the hypervisor's. */
 static const struct flame_row {
@@ -46,8 +43,6 @@ static bool flame_field_fits(const struct field_load *l, enum flame_kind kind)
 		return l->kind == FIELD_LOC;
 	return kind <= FLAME_USER_STACK ? l->kind == FIELD_BYTES : l->kind == FIELD_NUMBER && l->size == 8;
 }
-
-/* ---- stacks in fields of events ----------------------------------------------------------- */
 
 /*
  * The field of `__get_stacktrace(stack)` in a print format: so kernels print a synthetic event's stack
@@ -118,8 +113,6 @@ int flame_events_open(struct flame_input *in)
 	return 0;
 }
 
-/* ---- room -------------------------------------------------------------------------------- */
-
 static int items_room(struct flame_items *own, size_t addresses)
 {
 	size_t more = own->n_addresses + addresses;
@@ -155,8 +148,6 @@ void flame_items_free(void *own)
 	free(o);
 }
 
-/* ---- addresses --------------------------------------------------------------------------- */
-
 static void items_address(struct flame_items *own, const struct flame_symbols *symbols, uint64_t addr)
 {
 	size_t symbol = symbols ? flame_symbols_find(symbols, addr) : 0;
@@ -183,8 +174,6 @@ static void items_stack(const struct flame_input *in, struct flame_items *own, c
 		items_address(own, item->kind == FLAME_USER_STACK ? NULL : &in->symbols, addr);
 	}
 }
-
-/* ---- records ------------------------------------------------------------------------------ */
 
 static uint64_t item_number(const struct field_load *l, const struct merge_record *m, uint64_t none)
 {
@@ -262,8 +251,6 @@ static int item_fill(const struct flame_input *in, const struct flame_event *e, 
 	return 0;
 }
 
-/* ---- with the record before ---------------------------------------------------------------------- */
-
 static bool item_is_stack(const struct flame *f, const struct merge_record *m)
 {
 	const struct flame_input *in = &f->v[merge_stream(f->t->merge, m)->input];
@@ -331,4 +318,201 @@ int flame_items_work(void *ctx, struct pass_run *run)
 							.after_stack = item_is_stack(f, m) };
 	}
 	return ret;
+}
+
+/* Beside pids: pid 0 is another task on each CPU, and so is the hypervisor. */
+#define KEY_IDLE(cpu) (-1 - (int64_t)(cpu))
+#define KEY_HYP(cpu)  (INT64_MIN + (int64_t)(cpu))
+#define KEY_NONE      INT64_MAX /* a record without a pid */
+
+static int64_t flame_task_key(int32_t pid, uint32_t cpu)
+{
+	return pid > 0 ? pid : pid ? KEY_NONE : KEY_IDLE(cpu);
+}
+
+bool flame_listed(const struct strlist *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->v[i], name) || !fnmatch(l->v[i], name, 0))
+			return true;
+	return !l->n;
+}
+
+/* Makes the frame of the task, named by its last sample, else by the steps so far. */
+static int flame_task_frame(struct flame *f, struct flame_task *t, int32_t pid)
+{
+	struct flame_input *in = &f->v[t->input];
+	const char *idle = pid ? FLAME_UNKNOWN : "swapper";
+	const char *known = *t->comm ? t->comm : pid > 0 ? t->name : idle, *comm = known ?: FLAME_UNKNOWN;
+	const struct strlist *wanted = &f->opts.tasks;
+	const char *text;
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", pid);
+	f->text.len = 0;
+	buf_printf(&f->text, "%s-%s", comm, number);
+	text = buf_str(&f->text);
+	t->idle = !pid && !f->opts.idle;
+	t->skip =
+		in->skip || !text ||
+		(!flame_listed(wanted, comm) && !flame_listed(wanted, number) && !flame_listed(wanted, text));
+	if (t->skip)
+		return text ? 0 : -ENOMEM;
+	if (pid <= 0 || (known && !f->opts.pids)) {
+		f->text.len = 0;
+		buf_addstr(&f->text, comm);
+	}
+	return buf_str(&f->text) ? flame_tree_named(f->tree, in->frame, buf_str(&f->text), &t->frame)
+				 : -ENOMEM;
+}
+
+static bool flame_task_same(const void *tasks, size_t i, const void *wanted)
+{
+	const struct flame_task *t = &((const struct flame_task *)tasks)[i], *w = wanted;
+
+	return t->key == w->key && t->input == w->input;
+}
+
+/* NULL: it is not there, or, if it should be made, out of memory. *made: it is new. */
+static struct flame_task *flame_task_any(struct flame *f, uint32_t input, int64_t key, bool *made)
+{
+	struct flame_task task = { .input = input, .key = key };
+	uint32_t hash = map_hash((uint64_t)key ^ (uint64_t)input << 48);
+	size_t i = map_find(&f->by_key, hash, flame_task_same, f->tasks, &task);
+
+	if (i == MAP_NONE && made) {
+		i = f->n_tasks;
+		if (array_push(&f->tasks, &f->n_tasks, &task, sizeof(task)) ||
+		    map_insert(&f->by_key, hash, i))
+			return NULL;
+		*made = true;
+	}
+	return i == MAP_NONE ? NULL : &f->tasks[i];
+}
+
+struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu)
+{
+	bool made = false;
+	struct flame_task *t = flame_task_any(f, input, flame_task_key(pid, cpu), &made);
+	const char *name = pid > 0 ? steps_comm(f->steps, input, pid) : NULL;
+
+	if (!t || (!made && name == t->name))
+		return t;
+	t->name = name;
+	*t->comm = '\0';
+	return flame_task_frame(f, t, pid) ? NULL : t;
+}
+
+int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, const char comm[16])
+{
+	struct flame_task *t = flame_task_get(f, input, pid, cpu);
+
+	if (!t || !strncmp(t->comm, comm, sizeof(t->comm)))
+		return t ? 0 : -ENOMEM;
+	memcpy(t->comm, comm, sizeof(t->comm));
+	return flame_task_frame(f, t, pid);
+}
+
+struct flame_task *flame_task_find(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu)
+{
+	return flame_task_any(f, input, flame_task_key(pid, cpu), NULL);
+}
+
+struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu)
+{
+	bool made = false;
+	struct flame_task *t = flame_task_any(f, input, KEY_HYP(cpu), &made);
+
+	if (t)
+		t->cpu = cpu;
+	return t;
+}
+
+void flame_tasks_release(struct flame *f)
+{
+	for (size_t i = 0; i < f->n_tasks; i++)
+		free(f->tasks[i].calls);
+	free(f->tasks);
+	map_release(&f->by_key);
+}
+
+void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, enum flame_weight w, uint64_t n)
+{
+	if (t->skip)
+		return;
+	if (t->idle)
+		f->counts.idle[w] += n;
+	else
+		flame_tree_add(f->tree, frame, f->v[t->input].side, w, n);
+}
+
+int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct flame_address *a, uint32_t *out)
+{
+	struct flame_input *in = &f->v[input];
+	bool symbol = a->symbol < in->symbols.n;
+	int ret;
+
+	*out = symbol ? in->symbol_names[a->symbol] : 0;
+	if (*out)
+		return 0;
+	f->text.len = 0;
+	if (symbol)
+		flame_symbol_text(&in->symbols, a->symbol, &f->text);
+	else if (!flame_maps_text(in->maps, pid, f->now, a->addr, &f->text))
+		flame_address_text(&in->symbols, pid, a->addr, &f->text);
+	if (!buf_str(&f->text))
+		return -ENOMEM;
+	ret = flame_tree_name(f->tree, buf_str(&f->text), f->text.len, out);
+	if (symbol)
+		in->symbol_names[a->symbol] = *out;
+	return ret;
+}
+
+/* Below its thread, or its guest's client. */
+static int flame_span(void *ctx, const struct markers_span *span)
+{
+	struct flame *f = ctx;
+	const struct flame_input *in = &f->v[span->input];
+	const struct flame_task *t;
+	struct flame_task client = { .input = (uint32_t)span->input };
+	uint32_t frame;
+	int ret = 0;
+
+	if (span->client) {
+		client.skip = in->skip || !flame_listed(&f->opts.tasks, span->client);
+		if (!client.skip)
+			ret = flame_tree_named(f->tree, in->frame, span->client, &client.frame);
+		t = &client;
+	} else {
+		t = flame_task_get(f, (uint32_t)span->input, span->pid, 0);
+	}
+	if (!t || t->skip || ret)
+		return t ? ret : -ENOMEM;
+	frame = t->frame;
+	for (size_t i = 0; i < span->n && !ret; i++)
+		ret = flame_tree_named(f->tree, frame, span->names[i], &frame);
+	if (ret)
+		return ret;
+	flame_count(f, t, frame, FLAME_NS, span->own);
+	flame_count(f, t, frame, FLAME_CALLS, 1);
+	return 0;
+}
+
+int flame_spans_open(struct flame *f, const struct inputs *in)
+{
+	int ret = f->opts.spans ? markers_open(&f->spans, in, f->t, f->opts.desc) : 0;
+
+	if (f->spans)
+		markers_listen(f->spans, flame_span, f);
+	return ret;
+}
+
+void flame_spans_end(struct flame *f)
+{
+	struct markers_cut cut;
+
+	markers_finish(f->spans);
+	cut = markers_cut(f->spans);
+	f->counts.open = cut.begins + cut.ends;
+	f->counts.others = cut.others;
 }

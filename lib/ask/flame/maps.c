@@ -2,10 +2,7 @@
 /* The maps that a profile has of the processes that it met. */
 #include "ask/flame/maps.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "read/timeline.h"
 #include "base/array.h"
@@ -19,8 +16,6 @@ struct flame_maps_reader {
 	const struct inputs *in;
 	struct flame_map_event *events; /* by input */
 };
-
-/* ---- records ---------------------------------------------------------------------------- */
 
 static void flame_map_event_open(struct flame_map_event *to, const struct input *in)
 {
@@ -75,8 +70,6 @@ static int flame_map_take(struct flame_maps *m, const struct flame_map_event *e,
 	return array_push(&m->v, &m->n, &to, sizeof(to));
 }
 
-/* ---- files -------------------------------------------------------------------------------- */
-
 static bool flame_maps_want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
 	const struct flame_maps_reader *r = ctx;
@@ -89,11 +82,7 @@ static int flame_mapped_cmp(const void *a, const void *b)
 {
 	const struct flame_mapped *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->ts < y->ts ? -1 : x->ts > y->ts;
+	return ORDER(x->pid, y->pid) ?: ORDER(x->from, y->from) ?: ORDER(x->ts, y->ts);
 }
 
 int flame_maps_read(struct flame_maps *v, const struct inputs *in)
@@ -140,8 +129,6 @@ void flame_maps_release(struct flame_maps *m)
 	free(m->v);
 	*m = (struct flame_maps){ 0 };
 }
-
-/* ---- addresses ------------------------------------------------------------------------------ */
 
 static bool flame_mapped_before(const void *entry, const void *pid)
 {

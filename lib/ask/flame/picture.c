@@ -2,11 +2,7 @@
 /* Draws the tree of stacks. */
 #include "ask/flame/picture.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/answer.h"
 #include "base/array.h"
@@ -49,8 +45,6 @@ struct drawing {
 	struct strlist guests;
 	bool has_host, has_hyp;
 };
-
-/* ---- colours ------------------------------------------------------------------------------ */
 
 static uint32_t flame_svg_hash(const char *s)
 {
@@ -95,8 +89,6 @@ static uint32_t flame_svg_diff_colour(double before, double after)
 		return 0xe8e8e8;
 	return flame_svg_hsl(change > 0 ? 8 : 215, 0.85, 0.92 - 0.34 * strength);
 }
-
-/* ---- frames ------------------------------------------------------------------------ */
 
 static double flame_svg_share(const struct drawing *s, const uint64_t *n)
 {
@@ -149,8 +141,6 @@ static int flame_svg_visit(void *ctx, const struct flame_frame *f, const uint64_
 	return array_push(&s->v, &s->n, &to, sizeof(to));
 }
 
-/* ---- text ------------------------------------------------------------------------------------ */
-
 static void flame_svg_weight(const struct drawing *s, uint64_t n, struct buf *out)
 {
 	static const char *const words[FLAME_WEIGHTS] = { "samples", "", "calls", "entries" };
@@ -166,8 +156,6 @@ static double flame_svg_percent(uint64_t n, uint64_t all)
 {
 	return all ? 100 * (double)n / (double)all : 0;
 }
-
-/* ---- drawing --------------------------------------------------------------------------------- */
 
 static void flame_svg_draw(const struct drawing *s, const struct drawn_frame *f, struct buf *out)
 {

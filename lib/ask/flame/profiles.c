@@ -2,8 +2,6 @@
 /* The tree of stacks as profiles: speedscope's JSON, and pprof's protobuf. */
 #include "ask/flame/profiles.h"
 
-#include <string.h>
-
 #include "base/files.h"
 #include "base/json.h"
 #include "base/protobuf.h"
@@ -28,8 +26,6 @@ int profile_flush(struct buf *out, int fd, size_t least)
 	out->len = 0;
 	return ret;
 }
-
-/* ---- speedscope ---------------------------------------------------------------------------- */
 
 /* A weight, or a stack: places of names in the array of frames. */
 static int speedscope_value(void *ctx, const struct flame_frame *f, const uint64_t *begin)
@@ -110,8 +106,6 @@ int profile_speedscope(const struct flame_profile *p, int fd)
 	buf_release(&o.out);
 	return ret;
 }
-
-/* ---- pprof --------------------------------------------------------------------------------- */
 
 /* Fields of a Profile, and of the messages in it. */
 enum { PPROF_SAMPLE_TYPE = 1, PPROF_SAMPLE = 2, PPROF_LOCATION = 4, PPROF_FUNCTION = 5, PPROF_STRING = 6 };

@@ -3,10 +3,6 @@
 #include "base/buf.h"
 #include "ask/flame/tree.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/escape.h"
@@ -28,8 +24,6 @@ struct flame_tree {
 	size_t n, max, depth; /* of the deepest */
 	uint32_t others;
 };
-
-/* ---- names ------------------------------------------------------------------------------- */
 
 static const char *tree_clean(const char *name, size_t n, char to[NAME_MAX_LEN + 1])
 {
@@ -85,8 +79,6 @@ int flame_tree_name(struct flame_tree *t, const char *name, size_t n, uint32_t *
 	return array_push(&t->names, &t->n_names, &text, sizeof(text))
 		       ?: map_insert(&t->by_name, map_hash(hash), *out);
 }
-
-/* ---- frames ------------------------------------------------------------------------------ */
 
 static bool tree_frame_same(const void *frames, size_t i, const void *wanted)
 {
@@ -158,8 +150,6 @@ uint64_t flame_tree_others(const struct flame_tree *t, size_t side, enum flame_w
 	return t->frames[t->others].self[side][w];
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
-
 void flame_tree_free(struct flame_tree *t)
 {
 	if (!t)
@@ -197,16 +187,12 @@ fail:
 	return ret;
 }
 
-/* ---- in the order of names ---------------------------------------------------------------- */
-
 static int tree_order_cmp(const void *a, const void *b, void *ctx)
 {
 	const struct flame_tree *t = ctx;
 	const struct tree_frame *x = &t->frames[*(const uint32_t *)a], *y = &t->frames[*(const uint32_t *)b];
 
-	if (x->parent != y->parent)
-		return x->parent < y->parent ? -1 : 1;
-	return strcmp(t->names[x->name], t->names[y->name]);
+	return ORDER(x->parent, y->parent) ?: strcmp(t->names[x->name], t->names[y->name]);
 }
 
 struct tree_level {
@@ -274,8 +260,6 @@ int flame_tree_walk(const struct flame_tree *t, enum flame_weight w, flame_visit
 	free(stack);
 	return ret;
 }
-
-/* ---- as lines ------------------------------------------------------------------------------ */
 
 struct fold {
 	const struct flame_tree *tree;

@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_FLAME_TREE_H
 #define HYPTRACE_FLAME_TREE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /* Stacks as frames below frames, each with what was counted right there, of one or two recordings. */
 enum flame_weight {

@@ -2,11 +2,6 @@
 /* The events during the longest chains, as text. */
 #include "ask/latency/latency.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/pass.h"
 #include "read/print.h"
 #include "base/strings.h"
@@ -22,8 +17,6 @@ struct between_job {
 	struct print *print;
 	struct buf ready, text;
 };
-
-/* ---- lines ------------------------------------------------------------------------------- */
 
 static void between_line_release(struct between_line *l)
 {
@@ -61,8 +54,6 @@ static struct between_line *between_line(struct between *b)
 	}
 	return &b->v[b->n++];
 }
-
-/* ---- reading -------------------------------------------------------------------------------- */
 
 static bool between_on(const struct latency_worst *w, size_t n_points, size_t input, unsigned int cpu)
 {

@@ -2,10 +2,6 @@
 /* Finds pairs and chains of events by key, as far as clocks and losses leave them certain. */
 #include "ask/latency/chain.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 
 #define HELD_MAX (1u << 14)
@@ -60,8 +56,6 @@ struct chain {
 	size_t n_ids, n_spare;
 };
 
-/* ---- keys ----------------------------------------------------------------------------------- */
-
 static uint32_t latency_key_hash(const struct latency_key *key)
 {
 	return map_hash(key->scope * 0xbf58476d1ce4e5b9ull ^ key->value);
@@ -92,8 +86,6 @@ void latency_keys_release(struct latency_keys *k)
 	map_release(&k->map);
 	*k = (struct latency_keys){ 0 };
 }
-
-/* ---- slots -------------------------------------------------------------------------------- */
 
 /* Of the key at that point. */
 static struct latency_key chain_key(const struct latency_key *key, size_t point)
@@ -138,8 +130,6 @@ static struct chain_event *chain_events(const struct chain *c, const struct chai
 {
 	return c->events + (size_t)(s - c->slots) * (c->n_points - 1);
 }
-
-/* ---- what is certain ------------------------------------------------------------------------ */
 
 /* Events without a bound use the widest known bound, next to other chains. */
 static uint64_t chain_bound(const struct chain *c, const struct chain_event *e)
@@ -206,8 +196,6 @@ static void slot_doubt_held(struct chain *c, const struct chain_slot *s, const s
 	}
 }
 
-/* ---- chains by id ----------------------------------------------------------------------------- */
-
 static int chain_new(struct chain *c, uint32_t *id)
 {
 	uint32_t *spare;
@@ -239,8 +227,6 @@ static void chain_over(struct chain *c, uint32_t id)
 	if (c->reach)
 		c->spare[c->n_spare++] = id;
 }
-
-/* ---- continuing --------------------------------------------------------------------------------- */
 
 static int chain_result(struct chain *c, uint32_t row, const struct chain_event *v, size_t n, bool unclear)
 {
@@ -301,8 +287,6 @@ static int chain_hold(struct chain *c, struct chain_slot *s, const struct chain_
 	s->held = ++c->end;
 	return ret;
 }
-
-/* ---- events -------------------------------------------------------------------------------- */
 
 static int slot_stop(struct chain *c, struct chain_slot *s)
 {
@@ -520,8 +504,6 @@ int chain_end(struct chain *c)
 		ret = slot_stop(c, &c->slots[i]);
 	return ret;
 }
-
-/* ---- open and close -------------------------------------------------------------------------- */
 
 int chain_open(struct chain **out, size_t n_points, uint64_t reach, const struct chain_results *to)
 {

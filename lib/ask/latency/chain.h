@@ -3,10 +3,6 @@
 #define HYPTRACE_LATENCY_CHAIN_H
 
 #include "base/array.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/map.h"
 
 /* Key that events must have in common: a value, and its scope. */

@@ -3,9 +3,7 @@
 #include "base/array.h"
 #include "ask/latency/latency.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "base/answer.h"
 #include "base/svg.h"

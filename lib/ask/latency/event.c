@@ -2,18 +2,11 @@
 /* Events as words of a command line, and their ids in a file. */
 #include "ask/latency/event.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/filter.h"
 #include "base/array.h"
 #include "base/strings.h"
 
 #define EVENT_NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-
-/* ---- words ------------------------------------------------------------------------------ */
 
 static int event_wrong(char *why, size_t size, const char *what)
 {
@@ -94,8 +87,6 @@ bool event_words_machine(const struct event_words *e, const struct input *in)
 		return in->guest;
 	return in->guest && !strcmp(e->machine, in->machine);
 }
-
-/* ---- of a file ---------------------------------------------------------------------------- */
 
 int event_match_open(struct event_match *m, const struct event_words *e, const struct input *in, char *why,
 		     size_t size)

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Follows chains through the records: finds points and their keys on every core, joins them in order. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/latency/latency-priv.h"
 #include "base/array.h"
 
@@ -24,8 +20,6 @@ struct latency_run {
 	bool paused, lost; /* there were such places */
 	struct latency_count counts[LATENCY_TERMS_MAX];
 };
-
-/* ---- a run, by any thread --------------------------------------------------------------------- */
 
 void latency_run_free(void *own)
 {
@@ -278,8 +272,6 @@ bool latency_lost(void *ctx, const struct chain_event *v, size_t n)
 	return false;
 }
 
-/* ---- interrupts of guests by KVM's numbers and by their own ------------------------------------- */
-
 #define LINES_MAX   256
 #define HANDLER_MAX 16
 #define WINDOWS_MIN 3
@@ -392,8 +384,6 @@ static uint32_t lines_of_handler(const struct lines *l, uint64_t scope, uint64_t
 			return (uint32_t)(l->v[i].value >> 32);
 	return 0;
 }
-
-/* ---- in order ------------------------------------------------------------------------------------ */
 
 /* An interrupt whose number means another one in the guest: see struct lines. False: it is of no chain. */
 static bool latency_line(struct latency *l, struct latency_hit *h)

@@ -2,12 +2,6 @@
 /* Keys of records by vCPU, task, machine or field; and whose vCPUs the threads of hosts are. */
 #include "ask/latency/group-by.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "base/cursor.h"
 
@@ -37,8 +31,6 @@ struct vcpu_map {
 	size_t n;
 };
 
-/* ---- guests ----------------------------------------------------------------------------- */
-
 static int vcpu_map_add(struct vcpu_map *w, const char *name, uint64_t trace_id, uint32_t *number)
 {
 	struct vcpu_map_guest g = { name ? name : "", trace_id };
@@ -52,8 +44,6 @@ static int vcpu_map_add(struct vcpu_map *w, const char *name, uint64_t trace_id,
 	return array_push(&w->guests, &w->n, &g, sizeof(g));
 }
 
-/* ---- vhost ---------------------------------------------------------------------------------- */
-
 static bool vcpu_map_below_tid(const void *entry, const void *tid)
 {
 	return ((const struct vcpu_map_vhost *)entry)->tid < *(const int64_t *)tid;
@@ -63,7 +53,7 @@ static int vcpu_map_by_tid(const void *a, const void *b)
 {
 	const struct vcpu_map_vhost *x = a, *y = b;
 
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return ORDER(x->tid, y->tid);
 }
 
 /* A line "1793 vhost-1781" of the file's tasks. */
@@ -133,8 +123,6 @@ static int64_t vcpu_map_works_for(const struct vcpu_map *w, size_t input, int64_
 	return i < v->n_vhosts && v->vhosts[i].tid == tid ? v->vhosts[i].owner : tid;
 }
 
-/* ---- open and close ------------------------------------------------------------------------------ */
-
 int vcpu_map_open(struct vcpu_map **out, const struct inputs *in)
 {
 	struct vcpu_map *w = calloc(1, sizeof(*w));
@@ -178,8 +166,6 @@ void vcpu_map_close(struct vcpu_map *w)
 	free(w);
 }
 
-/* ---- once for each event -------------------------------------------------------------------- */
-
 static int latency_taker_field(struct field_load *load, const struct tep_event *event, const char *field,
 			       char *why, size_t size)
 {
@@ -211,8 +197,6 @@ int latency_taker_init(struct latency_taker *t, const struct latency_key_of *how
 		ret = latency_taker_field(&t->second, event, how->second, why, size);
 	return ret;
 }
-
-/* ---- of a record ------------------------------------------------------------------------------ */
 
 /* The thread that a record is about. */
 static int64_t latency_tid(const struct latency_taker *t, const struct merge_record *m)
@@ -325,8 +309,6 @@ bool latency_take(const struct latency_taker *t, const struct vcpu_map *w, const
 	}
 	return false;
 }
-
-/* ---- as text ------------------------------------------------------------------------------------ */
 
 void latency_key_text(const struct latency_key *key, enum latency_by by, const struct vcpu_map *w,
 		      const struct inputs *in, bool named, struct buf *out)

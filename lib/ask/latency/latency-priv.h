@@ -93,9 +93,4 @@ int latency_losses_begin(struct latency *l);
 /* As chain_results.lost; ctx is the struct latency. */
 bool latency_lost(void *ctx, const struct chain_event *v, size_t n);
 
-/* ---- queues.c ------------------------------------------------------------------------------- */
-
-/* A part of a pass; ctx is the struct latency. */
-int queues_after(void *ctx, struct pass_run *run);
-
 #endif

@@ -1,18 +1,100 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finds the events of the files that are points of chains, reads the files for the chains, and keeps their
- * results. */
-#include "ask/latency/latency.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+ * results; counts what is in virtio's queues. */
 #include "ask/latency/latency-priv.h"
+#include "ask/latency/latency.h"
 #include "base/array.h"
 
-#define WHY_MAX 1200
+#define QUEUES_MAX 256 /* further ones share a row */
 
-/* ---- a term in a file ------------------------------------------------------------------------ */
+/* A field called NAME, or NAME0, NAME1 ... False: the event has none. */
+static bool queue_field(struct tep_event *e, const struct merge_record *m, const char *name, int i,
+			uint64_t *v)
+{
+	const struct tep_format_field *f;
+	char numbered[24];
+
+	snprintf(numbered, sizeof(numbered), "%s%d", name, i);
+	f = tep_find_field(e, i < 0 ? name : numbered);
+	*v = 0;
+	return f && field_number(f, m->data, m->len, v);
+}
+
+/*
+ * Adds the bytes of the descriptors [from, to), or of lists of one descriptor. False: the event does not
+ * carry all of them.
+ */
+static bool queue_bytes(struct tep_event *e, const struct merge_record *m, uint64_t from, uint64_t to,
+			uint64_t *bytes)
+{
+	uint64_t sum = 0, len, end;
+
+	for (uint64_t i = from; i < to; i++) {
+		/* SG_END of include/linux/scatterlist.h, in the lowest byte of page_link: a list ends */
+		if (i > INT8_MAX || !queue_field(e, m, "len", (int)i, &len) ||
+		    (queue_field(e, m, "end", (int)i, &end) && !(end & 2)))
+			return false;
+		sum += len;
+	}
+	*bytes += sum;
+	return true;
+}
+
+static struct queue *queue_find(struct queues *q, const struct queue *wanted)
+{
+	struct queue others = { .device = -1, .others = true };
+
+	for (size_t i = 0; i < q->n; i++)
+		if (q->v[i].others || (q->v[i].input == wanted->input && q->v[i].device == wanted->device &&
+				       !strcmp(q->v[i].name, wanted->name)))
+			return &q->v[i];
+	if (array_push(&q->v, &q->n, q->n < QUEUES_MAX ? wanted : &others, sizeof(*wanted)))
+		return NULL;
+	return &q->v[q->n - 1];
+}
+
+static int queue_add(struct queues *q, struct tep_event *e, size_t input, const struct merge_record *m)
+{
+	struct queue key = { .input = input }, *to;
+	uint64_t out, in, device;
+	const uint8_t *name;
+	size_t n;
+
+	key.device = queue_field(e, m, "device", -1, &device) ? (int64_t)device : -1;
+	field_bytes(tep_find_field(e, "queue"), m->data, m->len, &name, &n);
+	snprintf(key.name, sizeof(key.name), "%.*s", (int)(n < sizeof(key.name) ? n : sizeof(key.name)),
+		 name);
+	to = queue_find(q, &key);
+	if (!to)
+		return -ENOMEM;
+	queue_field(e, m, "out", -1, &out);
+	queue_field(e, m, "in", -1, &in);
+	to->buffers++;
+	to->out += out;
+	to->in += in;
+	if (!queue_bytes(e, m, 0, out, &to->out_bytes) || !queue_bytes(e, m, out, out + in, &to->in_bytes))
+		to->unknown++;
+	return 0;
+}
+
+/* A part of a pass; ctx is the struct latency. */
+static int queues_after(void *ctx, struct pass_run *run)
+{
+	struct latency *l = ctx;
+	int ret = 0;
+
+	for (size_t i = 0; i < run->records->n && !ret; i++) {
+		const struct merge_record *m = &run->records->v[i];
+		size_t input = merge_stream(l->t->merge, m)->input;
+		const struct known_event *e = m->data ? input_event(&l->in->v[input], timeline_id(m)) : NULL;
+
+		if (e && !strcmp(e->event->system, "virtio") && !strncmp(e->event->name, "add", 3))
+			ret = queue_add(&l->queues, e->event, input, m);
+	}
+	return ret;
+}
+
+#define WHY_MAX 1200
 
 static int latency_add_term(struct latency *l, size_t input, size_t term, const struct log *log)
 {
@@ -47,19 +129,13 @@ static int latency_add_term(struct latency *l, size_t input, size_t term, const 
 	return ret;
 }
 
-/* ---- a file ------------------------------------------------------------------------------------- */
-
 /* By event; of one event ends before begins: a record may be both. */
 static int latency_compare(const void *a, const void *b)
 {
 	const struct latency_source *x = a, *y = b;
 
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->term > y->term ? -1 : x->term < y->term;
+	return ORDER(x->id, y->id) ?: ORDER(y->term, x->term);
 }
-
-/* ---- all of them -------------------------------------------------------------------------------------- */
 
 static int latency_terms_open(struct latency *l, const struct log *log)
 {
@@ -118,8 +194,6 @@ static int latency_terms_open(struct latency *l, const struct log *log)
 	return ret;
 }
 
-/* ---- results of chains, key by key ------------------------------------------------------------ */
-
 uint64_t latency_bound(const struct chain_event *a, const struct chain_event *b)
 {
 	if (a->input == b->input)
@@ -157,9 +231,7 @@ static int latency_longer(const void *a, const void *b)
 {
 	const struct latency_worst *x = a, *y = b;
 
-	if (x->took != y->took)
-		return x->took > y->took ? -1 : 1;
-	return x->v[0].ts < y->v[0].ts ? -1 : x->v[0].ts > y->v[0].ts;
+	return ORDER(y->took, x->took) ?: ORDER(x->v[0].ts, y->v[0].ts);
 }
 
 /* The worst first. */
@@ -177,8 +249,6 @@ uint64_t latency_begun(const struct latency_row *r, size_t n_points)
 		n += r->stopped[i] + r->unrecorded[i];
 	return n;
 }
-
-/* ---- results ------------------------------------------------------------------------------------- */
 
 static int latency_row_done(struct latency *l, uint32_t row, const struct chain_event *v, size_t n)
 {
@@ -283,8 +353,6 @@ static int latency_row_add(void *ctx, enum chain_fate fate, uint32_t row, const 
 	return 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
-
 static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
 	const struct latency *l = ctx;
@@ -292,14 +360,21 @@ static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cp
 	return l->v[input].n || l->plan->queues;
 }
 
+size_t latency_parts(struct latency *l, struct pass_part parts[2])
+{
+	parts[0] = (struct pass_part){
+		.ctx = l, .work = latency_work, .after = latency_after, .release = latency_run_free
+	};
+	parts[1] = (struct pass_part){ .ctx = l, .after = queues_after };
+	return l->plan->queues ? 2 : 1;
+}
+
 static int latency_pass(struct latency *l)
 {
-	const struct pass_part parts[] = {
-		{ .ctx = l, .work = latency_work, .after = latency_after, .release = latency_run_free },
-		{ .ctx = l, .after = queues_after },
-	};
+	struct pass_part parts[2];
+	size_t n = latency_parts(l, parts);
 
-	return pass_read(l->t, NULL, parts, l->plan->queues ? 2 : 1);
+	return pass_read(l->t, NULL, parts, n);
 }
 
 /* The first of two readings. */
@@ -321,26 +396,39 @@ static int latency_survey_lines(struct latency *l)
 	return ret;
 }
 
-int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
+int latency_begin(struct latency *l, struct timeline *t)
 {
 	const struct chain_results to = { latency_row_add, latency_lost, l };
-	int ret = l->plan->lines ? latency_survey_lines(l) : 0;
 
-	ret = ret ?: timeline_open(&l->t, l->in, latency_want, l, log);
-	if (ret)
-		return ret;
+	l->t = t;
 	for (size_t i = 0; i < l->in->n; i++)
 		l->v[i].begun = UINT64_MAX;
-	ret = latency_losses_begin(l) ?:
-	      chain_open(&l->chain, l->plan->n_points - l->plan->recalls, l->reach, &to) ?:
-	      latency_pass(l) ?:
-	      chain_end(l->chain);
+	return latency_losses_begin(l)
+		       ?: chain_open(&l->chain, l->plan->n_points - l->plan->recalls, l->reach, &to);
+}
+
+int latency_end(struct latency *l)
+{
+	int ret = chain_end(l->chain);
+
 	latency_rows_sort(&l->rows);
-	*damaged = merge_damaged(l->t->merge);
 	return ret;
 }
 
-/* ---- answers ---------------------------------------------------------------------- */
+int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
+{
+	struct timeline *t = NULL;
+	int ret = l->plan->lines ? latency_survey_lines(l) : 0;
+
+	ret = ret ?: timeline_open(&t, l->in, latency_want, l, log);
+	if (ret)
+		return ret;
+	ret = latency_begin(l, t) ?: latency_pass(l) ?: latency_end(l);
+	*damaged = merge_damaged(t->merge);
+	timeline_close(t);
+	l->t = NULL;
+	return ret;
+}
 
 struct latency_result latency_result(const struct latency *l)
 {
@@ -357,8 +445,6 @@ struct latency_result latency_result(const struct latency *l)
 							       : "tracing was off",
 					.vcpus = l->vcpus };
 }
-
-/* ---- open and close ---------------------------------------------------------------------- */
 
 int latency_open(struct latency **out, const struct inputs *in, const struct latency_plan *plan,
 		 const struct log *log)
@@ -384,7 +470,6 @@ void latency_close(struct latency *l)
 	if (!l)
 		return;
 	chain_close(l->chain);
-	timeline_close(l->t);
 	latency_rows_release(&l->rows);
 	free(l->losing);
 	free(l->started);

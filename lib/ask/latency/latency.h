@@ -3,6 +3,7 @@
 #define HYPTRACE_LATENCY_H
 
 #include "ask/states/histogram.h"
+#include "ask/states/pass.h"
 #include "ask/latency/group-by.h"
 #include "ask/latency/event.h"
 
@@ -86,6 +87,13 @@ int latency_open(struct latency **out, const struct inputs *in, const struct lat
 void latency_close(struct latency *l);
 /* Reads the files, once. *damaged: places in them. -ENOMEM, -errno from the files. */
 int latency_read(struct latency *l, const struct log *log, uint64_t *damaged);
+/*
+ * The same by a pass of the caller's, over all records, of a plan without `lines`: t outlives the parts.
+ * -ENOMEM.
+ */
+int latency_begin(struct latency *l, struct timeline *t);
+size_t latency_parts(struct latency *l, struct pass_part parts[2]);
+int latency_end(struct latency *l);
 
 /* Chains that began in the row. */
 uint64_t latency_begun(const struct latency_row *r, size_t n_points);

@@ -2,8 +2,6 @@
 /* The chains that have a name, by KVM's and the kernel's events on arm64 and x86. */
 #include "ask/latency/latency.h"
 
-#include <string.h>
-
 #define KVM	    "-e kvm"
 #define SCHED	    "-e sched"
 #define GUEST_SCHED "-A GUEST -e sched"

@@ -2,11 +2,7 @@
 /* Reads the spool of a running recording: finds the pages that are there, writes some as a trace.dat. */
 #include "ask/live/live.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,8 +79,6 @@ static int live_trim_page(void *trim, unsigned int cpu, void *page, size_t size)
 	free(t->to);
 	return ret == -ENOMEM ? ret : 0;
 }
-
-/* ---- opening ---------------------------------------------------------------------------- */
 
 /* Finds the page layout of each buffer: ours or the kernel's. */
 static int live_layouts(struct live *l)
@@ -186,8 +180,6 @@ bool live_forgets(const struct live *l)
 	return spool_has_ranges(l->spool);
 }
 
-/* ---- looking ---------------------------------------------------------------------------- */
-
 int live_look(struct live *l, bool *ended)
 {
 	bool more = false;
@@ -229,8 +221,6 @@ int live_write(struct live *l, int fd, const struct log *log)
 		return -errno;
 	return dat_write(l->file, fd, log);
 }
-
-/* ---- dropping --------------------------------------------------------------------------- */
 
 static uint64_t *live_taken_of(const struct live *l, const char *buffer, unsigned int cpu)
 {
@@ -373,9 +363,6 @@ int live_cut(struct live *l, uint64_t ns, uint64_t *newest)
 	return ret < 0 ? ret : 0;
 }
 
-/* ---- names of guests and of their vCPUs
- * --------------------------------------------------------------------------------- */
-
 static int live_name_guest(struct live *l, const struct guest *g)
 {
 	char pid[32];
@@ -431,8 +418,6 @@ void live_each_clock(const struct live *l,
 	strlist_release(&lines);
 	buf_release(&text);
 }
-
-/* ---- names of tasks ---------------------------------------------------------------------------------- */
 
 /* "PID NAME\n" of each thread of a process, as the kernel's saved_cmdlines has it. */
 static void live_name_threads(struct live *l, const char *root, const char *pid)

@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_LIVE_H
 #define HYPTRACE_LIVE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/log.h"
 
 /*

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The causes of a chain, its actor and its end. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "ask/path/path-priv.h"
 #include "base/answer.h"
 #include "base/array.h"
 
 #define PATH_CAUSES 50
-
-/* ---- the end of a chain ---------------------------------------------------------------------- */
 
 const char *path_machine(const struct path_search *s, uint16_t input)
 {
@@ -63,8 +59,6 @@ void path_stop_begin(struct path_search *s, const char *wanted)
 			      : "before the recording's begin");
 }
 
-/* ---- causes --------------------------------------------------------------------------------- */
-
 static uint64_t path_bound_of(const struct path_row *a, const struct path_row *b)
 {
 	uint32_t bound = a->bound > b->bound ? a->bound : b->bound;
@@ -114,8 +108,6 @@ void path_span_add(struct path_search *s, struct path_span *sp, const struct pat
 	}
 	path_cause_add(s, sp, from, bound);
 }
-
-/* ---- the actor -------------------------------------------------------------------------------- */
 
 void path_follow(struct path_search *s, const struct path_row *row)
 {

@@ -13,8 +13,6 @@ static const struct path_row *path_inside(const struct path_search *s, uint8_t e
 	return in;
 }
 
-/* ---- softirqs -------------------------------------------------------------------------------- */
-
 /* False: no event shows it. */
 static bool path_softirq(struct path_search *s)
 {
@@ -39,9 +37,6 @@ static bool path_softirq(struct path_search *s)
 		path_follow(s, raise);
 	return true;
 }
-
-/* ---- interrupts of a host ---------------------------------------------------------------------------------
- */
 
 static void path_host_interrupt(struct path_search *s)
 {
@@ -71,9 +66,6 @@ static void path_host_interrupt(struct path_search *s)
 	else
 		path_stop(s, PATH_INTERRUPT, NULL, "idle CPU %u, which an interrupt woke", s->cpu);
 }
-
-/* ---- interrupts of a guest --------------------------------------------------------------------------------
- */
 
 /* A guest's interrupt, and who may have raised it. */
 struct path_raised {

@@ -2,9 +2,6 @@
 /* Finds the chain of causes; a task's causes: running, waiting, asleep. */
 #include "ask/path/path.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "ask/path/path-priv.h"
 
 #define PATH_LINKS 1000
@@ -40,8 +37,6 @@ const char *path_end_name(enum path_end end)
 
 	return names[end];
 }
-
-/* ---- a task that runs ------------------------------------------------------------------------ */
 
 /* Adds the span, of a guest by its vCPU's thread. False: as path_vcpu_span(). */
 static bool path_span_take(struct path_search *s, struct path_span *sp, const struct path_row *from)
@@ -91,8 +86,6 @@ static const struct path_row *path_runs(struct path_search *s)
 	return NULL;
 }
 
-/* ---- waiting -------------------------------------------------------------------------------- */
-
 static void path_rested(struct path_search *s, const struct path_row *in)
 {
 	struct path_rest rest = path_window_rest(s->w, in);
@@ -124,8 +117,6 @@ static void path_rested(struct path_search *s, const struct path_row *in)
 			path_follow(s, rest.waking);
 	}
 }
-
-/* ---- the whole --------------------------------------------------------------------------------- */
 
 int path_find(struct path *p, const struct path_window *w, const struct inputs *in,
 	      const struct path_moment *m)

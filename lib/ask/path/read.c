@@ -2,11 +2,6 @@
 /* Reads files for a chain of causes: the moment in question, the steps before it, events as text. */
 #include "ask/path/path.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/pass.h"
 #include "base/array.h"
 
@@ -60,8 +55,6 @@ struct path_reading {
 	bool waits;		/* for the task to run again */
 };
 
-/* ---- opening ---------------------------------------------------------------------------------- */
-
 static struct field_load path_field(struct tep_handle *tep, const char *system, const char *name,
 				    const char *field)
 {
@@ -99,8 +92,6 @@ static int path_fields_open(struct path_reading *r, size_t i, const struct log *
 		log_err(log, "%s: %s", in->path, why);
 	return ret;
 }
-
-/* ---- rows --------------------------------------------------------------------------------------- */
 
 static uint8_t path_flags_of(const struct path_fields *f, const struct merge_record *m)
 {
@@ -184,8 +175,6 @@ static int path_take(struct path_reading *r, const struct step *s, const struct 
 	}
 	return path_window_add(&r->f->window, &row);
 }
-
-/* ---- the moment ----------------------------------------------------------------------------------- */
 
 static void path_moment_found(struct path_reading *r, const struct path_moment *m)
 {
@@ -321,8 +310,6 @@ static void path_moment_of_task(struct path_reading *r, uint64_t nr)
 	path_moment_found(r, &m);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------- */
-
 /* Whether the stream's next record ends a loss that began before the moment. */
 static bool path_stream_gap(const struct path_reading *r, size_t stream)
 {
@@ -457,8 +444,6 @@ int path_read(struct path_found *f, const struct inputs *in, struct timeline *t,
 	path_reading_release(&r);
 	return ret < 0 ? ret : 0;
 }
-
-/* ---- in a pass of others --------------------------------------------------------------------------- */
 
 static const struct path_ask path_ask_later = { .time = UINT64_MAX, .input = SIZE_MAX, .cpu = -1, .pid = -1 };
 

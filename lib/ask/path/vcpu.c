@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A guest's causes by its vCPUs' threads on the host, and the other way round. */
 #include "ask/path/path-priv.h"
-
-/* ---- threads of vCPUs ---------------------------------------------------------------------------------- */
+#include "base/decode/esr.h"
 
 bool path_thread_of(const struct path_search *s, uint16_t guest, uint32_t cpu, struct path_thread *t)
 {
@@ -21,8 +20,6 @@ bool path_thread_of(const struct path_search *s, uint16_t guest, uint32_t cpu, s
 	}
 	return false;
 }
-
-/* ---- a guest's time --------------------------------------------------------------------------- */
 
 /* The thread under a guest's span. */
 struct path_under {
@@ -187,8 +184,6 @@ bool path_vcpu_span(struct path_search *s, struct path_span *sp, const struct pa
 	return s->path->end == PATH_OPEN;
 }
 
-/* ---- a host's thread ---------------------------------------------------------------------------- */
-
 /* The exit that ends what began with the entry; NULL: the rows do not say. */
 static const struct path_row *path_exit_after(const struct path_search *s, const struct path_row *entry)
 {
@@ -210,7 +205,7 @@ static bool path_exit_traps(const struct path_row *exit)
 		return reason != 0 && reason != 1 && reason != 7 && reason != 8 && reason != 52;
 	if (isa == 2) /* .../svm.h: INTR, NMI, VINTR */
 		return reason != 0x60 && reason != 0x61 && reason != 0x64;
-	return reason == 2; /* arch/arm64/include/asm/kvm_asm.h, ARM_EXCEPTION_TRAP */
+	return reason == KVM_EXIT_ARM_TRAP;
 }
 
 /* Whether an interrupt or a softirq was at work after the row. */

@@ -2,13 +2,7 @@
 /* The steps before a moment, searched for those of a task or a CPU. */
 #include "ask/path/window.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
-
-/* ---- keeping ------------------------------------------------------------------------------ */
 
 /* since: from when on all rows are kept if none is left. */
 static void path_window_drop(struct path_window *w, size_t n, uint64_t since)
@@ -114,8 +108,6 @@ size_t path_window_at(const struct path_window *w, uint64_t ts)
 		i--;
 	return i;
 }
-
-/* ---- asking -------------------------------------------------------------------------------- */
 
 /* The hypervisor's buffer, or one without steps, says nothing of what this is asked for. */
 static bool path_buffer_matters(const struct path_window *w, uint16_t input, uint16_t buffer)

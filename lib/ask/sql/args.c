@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Arguments: the fields of an event, and what is known of a time in the hypervisor. The table args,
  * EXTRACT_ARG. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
-
-/* ---- sets ---------------------------------------------------------------------------------------- */
 
 static struct sql_arg *sql_arg_of(struct sql_args *a, const char *key)
 {
@@ -111,7 +105,8 @@ static int sql_args_hyp(struct sql *s, size_t stream, uint64_t record, struct sq
 	return ret < 0 ? ret : 0;
 }
 
-int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
+/* Those of an event, or of a time in the hypervisor, by its id, in place of those before. */
+static int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
 {
 	size_t stream = sql_id_stream(id);
 	const struct known_event *k;
@@ -132,8 +127,6 @@ int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
 		sql_arg_fields(a, k->event, c->m);
 	return ret < 0 ? ret : buf_status(&a->texts);
 }
-
-/* ---- EXTRACT_ARG ----------------------------------------------------------------------------------- */
 
 static struct sql_cell sql_arg_cell(const struct sql_args *a, const struct sql_arg *v)
 {
@@ -173,8 +166,6 @@ int sql_functions_add(struct sql *s)
 	return sqlite3_create_function_v2(s->db, "extract_arg", 2, SQLITE_UTF8 | SQLITE_INNOCUOUS, s,
 					  sql_extract_arg, NULL, NULL, NULL);
 }
-
-/* ---- the table --------------------------------------------------------------------------------------- */
 
 enum { ARG_SET, ARG_KEY, ARG_INT, ARG_STRING, ARG_VALUE_TYPE, ARG_DISPLAY };
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Constraints of a query that let a table leave rows out: times, names, CPUs, ids. SQLite tests each row
  * again. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
-
-/* ---- planning ---------------------------------------------------------------------------- */
 
 /* Factors by which rows and work become fewer, about. */
 static const struct sql_gain {
@@ -118,8 +113,6 @@ int sql_want_plan(const struct sql *s, const struct sql_table *t, sqlite3_index_
 	buf_release(&text);
 	return n;
 }
-
-/* ---- values --------------------------------------------------------------------------------- */
 
 /* By the integers at or around a number. Others leave the range as it is. */
 static void sql_want_range(struct sql_range *r, char op, sqlite3_value *v)

@@ -4,9 +4,6 @@
  * each row of another one would be read from the files each time. From some times on, the columns that the
  * statement uses are asked of a copy, in a temporary database of its own, with an index by the conditions.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 
 struct sql_copy {
@@ -77,8 +74,6 @@ void sql_copies_release(struct sql *s)
 	}
 }
 
-/* ---- filling ----------------------------------------------------------------------------------- */
-
 static int sql_copy_fill(struct sql *s, struct sql_copy *copy)
 {
 	unsigned long long used = 0;
@@ -140,8 +135,6 @@ static int sql_copy_fill(struct sql *s, struct sql_copy *copy)
 	buf_release(&insert);
 	return ret;
 }
-
-/* ---- asking ------------------------------------------------------------------------------------- */
 
 int sql_copy_filter(struct sql_cursor *c, int order, const char *plan, int n, sqlite3_value **v)
 {

@@ -5,16 +5,11 @@
  * them.
  */
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
 
 #define SQL_NAME_MAX 128
-
-/* ---- words --------------------------------------------------------------------------------------- */
 
 /* Skips blanks and comments. */
 static const char *sql_dialect_blanks(const char *p)
@@ -83,8 +78,6 @@ static bool sql_dialect_name(const char **at, char name[SQL_NAME_MAX])
 	return true;
 }
 
-/* ---- modules --------------------------------------------------------------------------------------- */
-
 /* Moves *at after INCLUDE PERFETTO MODULE name; or SELECT IMPORT("name"); */
 static bool sql_dialect_include(const char **at, char name[SQL_NAME_MAX])
 {
@@ -116,8 +109,6 @@ const char *sql_dialect_skip(struct sql *s, const char *text)
 				 name);
 	return sql_dialect_blanks(text);
 }
-
-/* ---- SPAN_JOIN -------------------------------------------------------------------------------------- */
 
 struct sql_join_side {
 	char table[SQL_NAME_MAX], key[SQL_NAME_MAX]; /* key: PARTITIONED by it; "": not */
@@ -215,8 +206,6 @@ static int sql_dialect_span_join(struct sql *s, const char **text, struct buf *o
 	*text = p;
 	return ret == SQLITE_OK ? 0 : sql_failed(s, ret, why);
 }
-
-/* ---- CREATE ---------------------------------------------------------------------------------------- */
 
 int sql_dialect(struct sql *s, const char **text, struct buf *out, char why[SQL_WHY_MAX])
 {

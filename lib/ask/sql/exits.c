@@ -3,10 +3,6 @@
  * The table kvm_exits: each kvm_exit of a vCPU's thread, with how long the guest ran before and how long it
  * took until it ran again. Where events were lost neither is known.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/exit-threads.h"
 #include "base/decode/esr.h"
 #include "ask/sql/sql-priv.h"
@@ -48,8 +44,6 @@ struct sql_exit_cursor {
 	struct span row;
 	size_t last; /* at the end: of those that are left */
 };
-
-/* ---- rows ------------------------------------------------------------------------------------------ */
 
 static void sql_exit_close(struct sql_cursor *cursor)
 {
@@ -103,8 +97,6 @@ static int sql_exit_next(struct sql_cursor *cursor)
 			return 1;
 	return ret;
 }
-
-/* ---- columns --------------------------------------------------------------------------------------- */
 
 static int64_t sql_exit_number(const struct sql_cursor *c)
 {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Ordinary tables of the files' metadata: machines, CPUs, vCPUs, options, offset points. */
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "ask/sql/sql-priv.h"

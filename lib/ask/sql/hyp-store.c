@@ -3,10 +3,6 @@
  * Source of visits to the hypervisor: memory, which all streams are read into side by side when
  * the first query asks for all, or, where there are more than fit, out of the files each time.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/pipeline.h"
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
@@ -41,8 +37,6 @@ void sql_store_close(struct sql *s)
 	if (s->hyp)
 		sql_store_free(s->hyp->store, s->n_streams);
 }
-
-/* ---- into memory ------------------------------------------------------------------------------- */
 
 struct sql_load {
 	struct sql *sql;
@@ -127,8 +121,6 @@ int sql_hyp_load(struct sql *s)
 	s->hyp->too_many = ret == -ENOBUFS;
 	return ret == -ENOBUFS ? 0 : ret;
 }
-
-/* ---- a piece at a time ---------------------------------------------------------------------------- */
 
 void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream)
 {

@@ -4,10 +4,6 @@
  * has all that is known. Rows come in the order of time, or grouped by CPU and reason, as GROUP BY wants
  * them: then all are looked through for each reason, which is less work than SQLite's sorting.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
 
@@ -32,8 +28,6 @@ struct sql_span_cursor {
 	struct sql_span span;
 	size_t stream;
 };
-
-/* ---- reasons ------------------------------------------------------------------------------------ */
 
 /* A reason of hyp_enter's own is found by the name of Perfetto's event for it, too. */
 static void sql_span_wanted(struct sql_span_cursor *c)
@@ -61,16 +55,12 @@ static uint8_t sql_span_word(const struct sql_span *v)
 	return v->event ?: v->reason;
 }
 
-/* ---- feeds and passes ------------------------------------------------------------------------------ */
-
 static int sql_span_by_cpu(const void *a, const void *b, void *sql)
 {
 	const struct sql *s = sql;
 	size_t x = ((const struct sql_feed *)a)->stream, y = ((const struct sql_feed *)b)->stream;
 
-	if (s->streams[x].cpu != s->streams[y].cpu)
-		return s->streams[x].cpu < s->streams[y].cpu ? -1 : 1;
-	return x < y ? -1 : x > y;
+	return ORDER(s->streams[x].cpu, s->streams[y].cpu) ?: ORDER(x, y);
 }
 
 /* One for each reason, over those feeds. */
@@ -114,8 +104,6 @@ static int sql_span_passes(struct sql_span_cursor *c)
 	}
 	return ret;
 }
-
-/* ---- rows ------------------------------------------------------------------------------------------ */
 
 static void sql_span_close(struct sql_cursor *cursor)
 {
@@ -299,8 +287,6 @@ static int sql_span_next(struct sql_cursor *cursor)
 	return order == ORDER_ANY || order == ORDER_TS ? sql_span_next_by_time(c) : sql_span_next_by_pass(c);
 }
 
-/* ---- columns ------------------------------------------------------------------------------------- */
-
 enum sql_span_what {
 	SPAN_ID,
 	SPAN_CPU,
@@ -377,8 +363,6 @@ static struct sql_cell sql_span_column(struct sql_cursor *cursor, int i)
 	}
 	return SQL_NOTHING;
 }
-
-/* ---- the tables ------------------------------------------------------------------------------------- */
 
 static const struct sql_column sql_slice_columns[] = {
 	{ "id", "INTEGER", KEY_ID, SPAN_ID },

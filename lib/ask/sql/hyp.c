@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Visits of the hypervisor as rows, with their reasons as words of one byte. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
-
-/* ---- words --------------------------------------------------------------------------------------- */
 
 uint8_t sql_hyp_word(const struct sql_hyp *h, const char *word)
 {
@@ -75,8 +69,6 @@ void sql_hyp_close(struct sql *s)
 	free(h);
 	s->hyp = NULL;
 }
-
-/* ---- spans ---------------------------------------------------------------------------------------- */
 
 static void sql_span_of(const struct sql *s, const struct span *v, struct sql_span *out)
 {

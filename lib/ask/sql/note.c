@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Notes to an answer, each once. */
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "ask/sql/sql-priv.h"
 

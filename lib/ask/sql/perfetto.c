@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Perfetto's functions, and names of what Perfetto has and hyptrace has not; its tables are views:
  * perfetto.sql. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
-
-/* ---- names of Perfetto ----------------------------------------------------------------------------- */
 
 /* Beginnings of names of tables and functions in Perfetto, and what hyptrace has instead. */
 static const char *const sql_perfetto_missing[][2] = {
@@ -59,8 +53,6 @@ int sql_failed(struct sql *s, int code, char why[SQL_WHY_MAX])
 	}
 	return -EINVAL;
 }
-
-/* ---- functions -------------------------------------------------------------------------------------- */
 
 /* trace_start(), trace_end(), trace_dur(): read once. */
 static void sql_trace_bounds(sqlite3_context *to, struct sql_range by)
@@ -113,9 +105,6 @@ int sql_perfetto_add(struct sql *s)
 						 s, functions[i].call, NULL, NULL, NULL);
 	return ret == SQLITE_OK ? sqlite3_exec(s->db, sql_perfetto_text, NULL, NULL, NULL) : ret;
 }
-
-/* ---- relatives of a slice -------------------------------------------------------------------------------
- */
 
 /*
  * Only slices of threads have any. The last columns are the one asked for and the row's number: a slice has

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tables events (each record, with its text as `hyptrace report` prints it) and lost (gaps before
  * records). */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
@@ -65,8 +61,6 @@ struct sql_event_cursor {
 	struct merge_record one; /* by_id: the record, in bytes */
 	struct buf bytes;
 };
-
-/* ---- rows --------------------------------------------------------------------------------------- */
 
 static void sql_event_close(struct sql_cursor *c)
 {
@@ -164,8 +158,6 @@ static int sql_event_next(struct sql_cursor *c)
 	}
 	return ret;
 }
-
-/* ---- columns ------------------------------------------------------------------------------------- */
 
 static struct sql_cell sql_event_text(struct sql_event_cursor *e)
 {

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The records that a table is made of: those of the CPUs and buffers that are wanted, until the wanted time
  * ends. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
-
-/* ---- streams -------------------------------------------------------------------------------- */
 
 const char *sql_buffer_name(const struct sql *s, size_t stream)
 {
@@ -64,9 +58,6 @@ int sql_streams_find(struct sql *s)
 	return ret < 0 ? ret : 0;
 }
 
-/* ---- wanted streams
- * ---------------------------------------------------------------------------------------- */
-
 struct sql_scan_want {
 	const struct sql *sql;
 	const struct sql_want *want;
@@ -92,8 +83,6 @@ static bool sql_scan_wants(void *ctx, size_t input, size_t buffer, unsigned int 
 	       (!w->want->by_machine ||
 		(w->want->machine && !strcmp(w->want->machine, w->sql->in->v[input].machine)));
 }
-
-/* ---- reading -------------------------------------------------------------------------------------- */
 
 static int sql_scan_begin(struct sql_scan *c, struct sql *s, struct sql_scan_want *w)
 {

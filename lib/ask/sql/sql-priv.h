@@ -4,7 +4,6 @@
 
 #include <sqlite3.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "ask/states/steps.h"
 #include "ask/sql/sql.h"
@@ -404,8 +403,5 @@ int sql_feed_more(struct sql_feed *f, const struct sql_want *w);
 void sql_feed_end(struct sql_feed *f);
 
 /* ---- arguments: args.c ----------------------------------------------------------------------- */
-
-/* Those of an event, or of a time in the hypervisor, by its id, in place of those before. */
-int sql_args_of(struct sql *s, int64_t id, struct sql_args *a);
 
 #endif

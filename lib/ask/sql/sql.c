@@ -3,20 +3,12 @@
 #include "base/array.h"
 #include "ask/sql/sql.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
 
 #define STORE_BYTES  (128u << 20)
 #define SQL_TEXT_MAX (16 << 20) /* of a value, bytes */
 #define SQL_TEMP_MAX "1048576"	/* pages of 4 KiB of all temporary tables together */
-
-/* ---- notes and messages
- * ------------------------------------------------------------------------------------ */
 
 struct strlist sql_notes(struct sql *s)
 {
@@ -107,8 +99,6 @@ static int sql_guard(struct sql *s)
 	return ret == SQLITE_OK ? sqlite3_set_authorizer(s->db, sql_guard_action, s) : ret;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------- */
-
 int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 {
 	static int (*const add[])(struct sql *) = { sql_tables_add, sql_functions_add, sql_file_tables_add,
@@ -171,8 +161,6 @@ void sql_interrupt(struct sql *s)
 	sqlite3_interrupt(s->db);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------- */
-
 struct sql_result {
 	sqlite3_stmt *stmt;
 	size_t n;
@@ -224,8 +212,6 @@ static int sql_result_row(struct sql_result *r, const struct sql_sink *sink, voi
 	}
 	return sink->row(ctx, r->v, r->n);
 }
-
-/* ---- statements ---------------------------------------------------------------------------------------- */
 
 static int sql_rows(struct sql *s, struct sql_result *r, const struct sql_sink *sink, void *ctx,
 		    char why[SQL_WHY_MAX])
@@ -311,9 +297,6 @@ bool sql_whole(const char *text)
 {
 	return sqlite3_complete(text);
 }
-
-/* ---- the schema ------------------------------------------------------------------------------------------
- */
 
 static int sql_schema_by_name(const void *a, const void *b)
 {

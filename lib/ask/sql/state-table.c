@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tables vcpu_states and thread_states: where time goes, as lib/ask/states models it, span by span. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "ask/states/states.h"
 #include "base/decode/esr.h"
 #include "ask/sql/sql-priv.h"
@@ -75,8 +72,6 @@ struct sql_state_cursor {
 	size_t n, i;	      /* v[i] is the row */
 	bool ended;
 };
-
-/* ---- rows ------------------------------------------------------------------------------------------ */
 
 static int sql_state_span(void *cursor, const struct state_span *span)
 {
@@ -152,8 +147,6 @@ static int sql_state_next(struct sql_cursor *cursor)
 	return 1;
 }
 
-/* ---- columns --------------------------------------------------------------------------------------- */
-
 static struct sql_cell sql_state_comm(const struct sql *s, size_t input, int32_t pid)
 {
 	return pid != STATE_NO_TASK && input != STATE_NO_INPUT ? sql_text(sql_comm(s, input, pid))
@@ -216,8 +209,6 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 	}
 	return SQL_NOTHING;
 }
-
-/* ---- the tables ------------------------------------------------------------------------------------- */
 
 #define STATE_TABLE(of)                                                                                      \
 	.name = #of "_states", .columns = sql_##of##_state_columns,                                          \

@@ -3,10 +3,6 @@
  * Names of tasks. A file's own table of them names the tasks of events and states. The table threads adds
  * the last name that an event of the scheduler gives, an exec's file name included.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
 #include "base/cursor.h"
@@ -19,8 +15,6 @@ struct sql_task {
 	int32_t tid;
 	char *name;
 };
-
-/* ---- a sorted list ---------------------------------------------------------------------------- */
 
 static void sql_tasks_free(struct sql_tasks *t)
 {
@@ -68,8 +62,6 @@ static int sql_tasks_name(struct sql_tasks *t, size_t input, int32_t tid, const 
 	return 0;
 }
 
-/* ---- the files' tables -------------------------------------------------------------------------- */
-
 /* "87 CPU 0/KVM", by line. */
 static int sql_tasks_read(struct sql_tasks *t, const struct input *f, size_t input)
 {
@@ -114,8 +106,6 @@ const char *sql_comm(const struct sql *s, size_t input, int32_t tid)
 
 	return !tid ? "<idle>" : sql_tasks_find(&s->saved, input, tid, &at) ? s->saved.v[at].name : NULL;
 }
-
-/* ---- the last names ------------------------------------------------------------------------------ */
 
 /* An event's fields that name a task. */
 struct sql_naming {
@@ -198,8 +188,6 @@ static int sql_thread_filter(struct sql_cursor *cursor)
 	s->threads_known = !ret;
 	return ret;
 }
-
-/* ---- the table ---------------------------------------------------------------------------------- */
 
 static const struct sql_column sql_thread_columns[] = {
 	{ "id", "INTEGER", KEY_NONE, 0 },	  { "machine", "TEXT", KEY_NONE, 0 },

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The calls that SQLite makes of a virtual table, for all of them. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "ask/sql/sql-priv.h"
 
@@ -176,8 +172,6 @@ static const sqlite3_module sql_table_module = {
 	.xColumn = sql_table_column,
 	.xRowid = sql_table_rowid,
 };
-
-/* ---- all tables ------------------------------------------------------------------------------------- */
 
 const struct sql_table *const sql_tables[] = {
 	&sql_events_table,	  &sql_args_table,    &sql_slices_table,   &sql_pkvm_table,

@@ -2,9 +2,6 @@
 /* Counts records by buffer and event: each thread has its own numbers, which are added up at the end. */
 #include "ask/states/counts.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "read/pipeline.h"
 
 /* A thread's. */
@@ -20,8 +17,6 @@ struct counts {
 	size_t *at;		 /* by stream: where its buffer's events begin */
 	struct counts_worker *workers;
 };
-
-/* ---- opening ------------------------------------------------------------------------------- */
 
 size_t counts_lay_out(const struct inputs *in, const struct timeline *t, size_t more, size_t *at)
 {
@@ -93,8 +88,6 @@ void counts_close(struct counts *c)
 	free(c);
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
-
 static int counts_work(void *ctx, struct pass_run *run)
 {
 	const struct counts *c = ctx;
@@ -122,8 +115,6 @@ struct pass_part counts_part(struct counts *c)
 {
 	return (struct pass_part){ .ctx = c, .work = counts_work };
 }
-
-/* ---- the whole ------------------------------------------------------------------------------- */
 
 void counts_add_cpu(struct counts_cpu *to, const struct counts_cpu *from)
 {

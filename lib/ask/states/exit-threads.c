@@ -2,8 +2,6 @@
 /* Pairs exits of each thread of a buffer, and doubts those that lost events may belong to. */
 #include "ask/states/exit-threads.h"
 
-#include <stdlib.h>
-
 static bool same_thread(const void *threads, size_t i, const void *wanted)
 {
 	const struct exit_thread *a = (const struct exit_thread *)threads + i, *b = wanted;

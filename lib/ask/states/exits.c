@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "ask/states/exits.h"
 #include "ask/states/gaps.h"
 #include "base/array.h"
@@ -39,8 +34,6 @@ struct exits {
 	struct exits_cut cut;
 };
 
-/* ---- rows ----------------------------------------------------------------------------------------- */
-
 static bool exits_map_same(const void *rows, size_t i, const void *like)
 {
 	const struct exits_row *a = (const struct exits_row *)rows + i, *b = like;
@@ -68,8 +61,6 @@ void exits_map_release(struct exits_map *m)
 	map_release(&m->map);
 	*m = (struct exits_map){ 0 };
 }
-
-/* ---- threads ------------------------------------------------------------------------------------ */
 
 static bool exits_same_vcpu(const void *vcpus, size_t i, const void *step)
 {
@@ -110,8 +101,6 @@ static int exits_vcpu_of(struct exits *e, const struct step *s, size_t *index)
 	*index = e->n++;
 	return map_insert(&e->by_thread, hash, *index) ?: 1;
 }
-
-/* ---- stretches ------------------------------------------------------------------------------------- */
 
 static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, uint64_t key, uint32_t info)
 {
@@ -159,6 +148,10 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 	if (!now->side.open || now->side.lost || s->a == STEP_UNKNOWN)
 		return 0;
 	switch (s->kind) {
+	case STEP_FAULT:
+		return exits_row_of(e, EXITS_FAULT, vcpu,
+				    e->rows.n < EXITS_ROWS_MAX / 2 ? s->a & ~(EXITS_PAGE - 1) : EXITS_PAGES,
+				    0);
 	case STEP_PORT:
 		now->port = s->ts;
 		return exits_row_of(e, EXITS_IOPORT, vcpu, s->a, write);
@@ -173,6 +166,7 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 	default: /* a read ends what the exit, or a write before it, began; a write begins */
 		break;
 	}
+	now->rows[EXITS_FAULT] = EXITS_NO_ROW;
 	if (s->b == MMIO_WRITE) {
 		now->mmio = s->ts;
 		return exits_row_of(e, EXITS_MMIO, vcpu, s->a, EXITS_WRITE);
@@ -187,11 +181,10 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 	return ret;
 }
 
-/* ---- the part ------------------------------------------------------------------------------------------ */
-
 #define EXITS_EVENTS                                                                                         \
 	(STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT) | STEP_SET(STEP_MMIO) | STEP_SET(STEP_PORT) |    \
-	 STEP_SET(STEP_SYSREG) | STEP_SET(STEP_MSR) | STEP_SET(STEP_SMCCC) | STEP_SET(STEP_HYPERCALL))
+	 STEP_SET(STEP_SYSREG) | STEP_SET(STEP_MSR) | STEP_SET(STEP_SMCCC) | STEP_SET(STEP_HYPERCALL) |      \
+	 STEP_SET(STEP_FAULT))
 
 static int exits_step(struct exits *e, const struct step *s)
 {
@@ -316,8 +309,6 @@ struct exits_cut exits_cut(const struct exits *e)
 	return e->cut;
 }
 
-/* ---- names --------------------------------------------------------------------------------------- */
-
 #define NAME(...) snprintf(out, EXITS_NAME_MAX, __VA_ARGS__)
 
 /* As perf: a trap by its class, all else by its reason. */
@@ -355,6 +346,12 @@ const char *exits_name(const struct exits *e, size_t input, enum exits_table tab
 	switch (table) {
 	case EXITS_MMIO:
 		NAME("0x%" PRIx64 ":%c", key, info & EXITS_WRITE ? 'W' : 'R');
+		break;
+	case EXITS_FAULT:
+		if (key == EXITS_PAGES)
+			NAME("other pages");
+		else
+			NAME("0x%" PRIx64, key);
 		break;
 	case EXITS_IOPORT:
 		NAME("0x%" PRIx64 ":%s", key, info & EXITS_WRITE ? "POUT" : "PIN");

@@ -16,7 +16,8 @@
  *
  * Accesses and calls that a guest exits for have rows of their own. MMIO and I/O ports are timed as by perf
  * --event=mmio and ioport: a read of memory from the exit to kvm_mmio, a write from kvm_mmio to the entry,
- * a port from kvm_pio to the entry; system registers and hypercalls from the exit to the entry.
+ * a port from kvm_pio to the entry; system registers, hypercalls and stage-2 faults, which are no accesses to
+ * a device, from the exit to the entry.
  */
 struct exits; /* opaque */
 
@@ -26,8 +27,12 @@ enum exits_table {
 	EXITS_IOPORT,
 	EXITS_SYSREG, /* x86: MSRs */
 	EXITS_HYPERCALL,
+	EXITS_FAULT, /* by page of EXITS_PAGE bytes; key EXITS_PAGES: all beyond half of the rows */
 	EXITS_TABLES
 };
+
+#define EXITS_PAGE  4096ull
+#define EXITS_PAGES UINT64_MAX
 
 struct exits_row {
 	enum exits_table table;

@@ -2,9 +2,6 @@
 /* Keeps on how many CPUs of each buffer events are missing. */
 #include "ask/states/gaps.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 int gaps_open(struct gaps *g, const struct timeline *t)
 {
 	size_t n = merge_streams(t->merge), first = 0;

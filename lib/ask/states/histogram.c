@@ -2,10 +2,6 @@
 /* Durations in log-linear buckets, and the columns that answers show them in. */
 #include "ask/states/histogram.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 
 #define LINEAR 128u /* values below have a bucket each */
@@ -103,8 +99,6 @@ void histogram_release(struct histogram *h)
 	free(h->buckets);
 	*h = (struct histogram){ 0 };
 }
-
-/* ---- columns ----------------------------------------------------------------------------------- */
 
 const struct answer_column duration_columns[DURATIONS] = {
 	[DURATION_COUNT] = { "count", "count", ANSWER_COUNT },

@@ -4,9 +4,6 @@
 
 #include "ask/states/sums.h"
 #include "base/answer.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /*
  * Durations by their size, log-linear: values below 128 each have a bucket, above that each power of

@@ -2,12 +2,6 @@
 /* Adds visits to the hypervisor up by their reasons, and the firmware's calls between them. */
 #include "ask/states/hyptime.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 
 struct hyp_cpu {
@@ -34,8 +28,6 @@ struct hyptime {
 	struct hyptime_unpaired unpaired;
 	char number[24];
 };
-
-/* ---- opening ------------------------------------------------------------------------------------- */
 
 int hyptime_open(struct hyptime **out, const struct inputs *in, const struct timeline *t,
 		 const struct steps *steps, struct tally *to)
@@ -81,8 +73,6 @@ void hyptime_close(struct hyptime *h)
 	free(h->cpus);
 	free(h);
 }
-
-/* ---- in order ---------------------------------------------------------------------------------------- */
 
 static int hyp_add(const struct hyptime *h, struct hyp_rows *rows, size_t input, uint64_t kind, uint64_t ns)
 {
@@ -138,8 +128,6 @@ struct pass_part hyptime_part(struct hyptime *h)
 					    STEP_SET(STEP_HYP_OTHER),
 				   .after = hyptime_after };
 }
-
-/* ---- the whole ------------------------------------------------------------------------------------ */
 
 void hyptime_finish(struct hyptime *h)
 {

@@ -2,11 +2,6 @@
 /* Adds up the spans that programs mark in trace_marker, or guests in rings. */
 #include "ask/states/markers.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/gaps.h"
 #include "base/array.h"
 #include "spans/marks.h"
@@ -52,8 +47,6 @@ struct markers {
 	markers_listener *ended;
 	void *ctx;
 };
-
-/* ---- lines ---------------------------------------------------------------------------------------- */
 
 /* False: it begins or ends nothing. */
 static bool marker_hypertrace(const struct hypertrace_desc *desc, const struct hypertrace_event *e,
@@ -144,8 +137,6 @@ static void marker_run_free(void *own)
 	free(r);
 }
 
-/* ---- names and clients ------------------------------------------------------------------------------ */
-
 static bool marker_row_same(const void *rows, size_t i, const void *wanted)
 {
 	const struct markers_row *r = (const struct markers_row *)rows + i;
@@ -173,8 +164,6 @@ static int marker_row(struct markers *m, const struct marker *new, uint64_t *row
 	*row = m->n_rows;
 	return map_insert(&m->by_name, hash, m->n_rows - 1);
 }
-
-/* ---- spans, in order ----------------------------------------------------------------------------------- */
 
 /*
  * With those that are open around it, from the outermost on; to the innermost its time is not its own.
@@ -285,8 +274,6 @@ struct pass_part markers_part(struct markers *m)
 				   .after = markers_after,
 				   .release = marker_run_free };
 }
-
-/* ---- the whole ----------------------------------------------------------------------------- */
 
 int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,
 		 const struct hypertrace_desc *desc)

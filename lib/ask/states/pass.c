@@ -2,9 +2,6 @@
 /* Several questions at one reading. */
 #include "ask/states/pass.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "read/pipeline.h"
 
 struct pass {

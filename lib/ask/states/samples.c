@@ -2,10 +2,6 @@
 /* Counts the samples of each task's name by the mode of the CPU. */
 #include "ask/states/samples.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/map.h"
@@ -82,11 +78,7 @@ static int samples_by_number(const void *a, const void *b)
 {
 	const struct samples_row *x = a, *y = b;
 
-	if (x->input != y->input)
-		return x->input < y->input ? -1 : 1;
-	if (x->all != y->all)
-		return x->all > y->all ? -1 : 1;
-	return strcmp(x->comm, y->comm);
+	return ORDER(x->input, y->input) ?: ORDER(y->all, x->all) ?: strcmp(x->comm, y->comm);
 }
 
 const struct samples_row *samples_rows(const struct samples *s, size_t *n)

@@ -3,10 +3,6 @@
 #include "ask/states/series.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/states/counts.h"
 #include "ask/states/exits.h"
@@ -51,8 +47,6 @@ struct series_run {
 	size_t *cause_rows; /* by the index in causes: the row's index */
 };
 
-/* ---- rows ---------------------------------------------------------------------------- */
-
 /* The row of that name, a new one if need be. Rows move when one is added: *row is valid until then. */
 static int series_find(struct series *s, enum series_group group, const char *machine, const char *name,
 		       struct series_row **row)
@@ -91,8 +85,6 @@ static const char *series_machine(const struct input *in)
 {
 	return in->guest ? in->machine : "host";
 }
-
-/* ---- events ------------------------------------------------------------------------------ */
 
 static int series_events_work(void *ctx, struct pass_run *run)
 {
@@ -178,8 +170,6 @@ static int series_events_finish(struct series_run *r)
 	return ret;
 }
 
-/* ---- exits and visits -------------------------------------------------------- */
-
 static int series_spans_row(struct series_run *r, const struct tally_row *from, enum series_group count,
 			    enum series_group time, const char *name)
 {
@@ -212,8 +202,6 @@ static int series_spans_finish(struct series_run *r)
 	}
 	return ret;
 }
-
-/* ---- states ------------------------------------------------------------------------------------- */
 
 /*
  * A name that the task has in another recording, too: threads that the kernel has on each CPU are one
@@ -351,8 +339,6 @@ static int series_span(void *ctx, const struct state_span *span)
 	series_add(r, row, span);
 	return series_costs(span) ? series_cause(r, span) : 0;
 }
-
-/* ---- the two readings ------------------------------------------------------------------------------ */
 
 static int series_bounds(struct series *s, const struct inputs *in, const struct log *log)
 {

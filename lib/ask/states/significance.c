@@ -3,7 +3,6 @@
 #include "ask/states/significance.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 #define COSINES		 6 /* make the uncertainty */
 #define SLOW		 2 /* of them: drift, if they exceed those from FAST_FIRST to FAST_LAST */

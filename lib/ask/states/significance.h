@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SIGNIFICANCE_H
 #define HYPTRACE_SIGNIFICANCE_H
 
-#include <stddef.h>
+#include "base/std.h"
 
 /*
  * Decides whether two recordings differ in a figure by more than each of them differs from itself. Each is

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tasks, vCPUs and CPUs that are known, the states that follow from that, and their spans. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "ask/states/states-priv.h"
 #include "base/array.h"
 
@@ -10,11 +7,9 @@ static const struct state_view unknown_view = { .cpu = STATE_NO_CPU,
 						.other = STATE_NO_TASK,
 						.other_input = STATE_NO_INPUT };
 
-/* ---- spans ---------------------------------------------------------------------------------- */
-
 /*
- * Spans of a guest's task are held until the next one: an event of the guest soon after a border, whose time
- * the host knows exactly, may have come before it.
+ * Spans of a guest's task are held for as long as its clock's bound, or until the next one: an event of the
+ * guest soon after a border, whose time the host knows exactly, may have come before it.
  */
 static void track_doubt_held(const struct states *st, struct state_track *t)
 {
@@ -29,6 +24,8 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 	if (held->to_bound < overlap)
 		held->to_bound = overlap;
 }
+
+#define HOLDING_ROOM 1024
 
 static void track_give(struct states *st, struct state_span *span)
 {
@@ -66,6 +63,29 @@ static void track_emit(struct states *st, struct state_track *t, uint64_t to, co
 	}
 	track_give(st, &t->held);
 	t->held = span;
+	if (st->in[t->owner.input].widest != UINT64_MAX) {
+		const struct state_holding holding = { t, to };
+
+		if (st->given > HOLDING_ROOM && st->given > st->n_holding / 2) { /* room in front */
+			st->n_holding -= st->given;
+			memmove(st->holding, st->holding + st->given, st->n_holding * sizeof(holding));
+			st->given = 0;
+		}
+		if (array_push(&st->holding, &st->n_holding, &holding, sizeof(holding)))
+			st->error = -ENOMEM;
+	}
+}
+
+void state_tracks_give(struct states *st)
+{
+	for (; st->given < st->n_holding; st->given++) {
+		const struct state_holding *h = &st->holding[st->given];
+
+		if (st->now - h->to <= st->in[h->track->owner.input].widest)
+			return;
+		if (h->track->held.to == h->to)
+			track_give(st, &h->track->held);
+	}
 }
 
 static bool view_same(const struct state_view *a, const struct state_view *b)
@@ -108,8 +128,9 @@ void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool 
 	t->view.other_input = input;
 }
 
-int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,
-		      int32_t pid)
+/* A track that begins with the recording, unknown. -ENOMEM. */
+static int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,
+			     int32_t pid)
 {
 	*t = (struct state_track){ .owner = { .kind = kind,
 					      .index = (uint32_t)st->n_tracks,
@@ -124,8 +145,6 @@ int state_track_begin(struct states *st, struct state_track *t, enum state_kind 
 				   .from = st->from };
 	return array_push(&st->tracks, &st->n_tracks, &t, sizeof(struct state_track *));
 }
-
-/* ---- tables ------------------------------------------------------------------------------------ */
 
 static void *table_new(struct states *st, size_t size)
 {
@@ -154,7 +173,7 @@ static bool task_same(const void *tasks, size_t index, const void *wanted)
 	return t->pid == k->pid && t->input == k->input;
 }
 
-struct state_task *state_task_find(const struct states *st, const struct state_input *in, int32_t pid)
+static struct state_task *state_task_find(const struct states *st, const struct state_input *in, int32_t pid)
 {
 	const struct task_key k = { in->index, pid };
 	size_t i = pid > 0 ? map_find(&st->by_task, task_hash(&k), task_same, st->tasks, &k) : MAP_NONE;
@@ -251,8 +270,6 @@ struct state_cpu *state_cpu_new(struct states *st, struct state_input *in, uint6
 	c->pid = STATE_NO_TASK;
 	return in->cpus[number] = c;
 }
-
-/* ---- vCPUs ------------------------------------------------------------------------------ */
 
 static void view_why(struct state_view *view, uint8_t why, uint64_t reason, uint64_t class)
 {
@@ -366,8 +383,6 @@ struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
 	return c->pid == STATE_NO_TASK && c->loaded && c->loaded->cpu == c ? c->loaded : NULL;
 }
 
-/* ---- tasks ------------------------------------------------------------------------------ */
-
 static void derive_task(const struct states *st, const struct state_task *t, struct state_view *view)
 {
 	const struct state_input *in = &st->in[t->input];
@@ -405,8 +420,6 @@ static void derive_task(const struct states *st, const struct state_task *t, str
 		return;
 	}
 }
-
-/* ---- settling ------------------------------------------------------------------------------ */
 
 void state_vcpu_settle(struct states *st, struct state_vcpu *v)
 {
@@ -451,8 +464,6 @@ void state_task_doubt(struct states *st, struct state_task *t)
 	if (t->vcpu)
 		state_vcpu_doubt(st, t->vcpu);
 }
-
-/* ---- the end ------------------------------------------------------------------------------- */
 
 /* A recorded kind is complete up to the last step of its buffer. */
 static uint64_t family_proven(const struct state_input *in, uint64_t kinds)

@@ -14,8 +14,6 @@
 #define ISA_VMX	  1
 #define ISA_SVM	  2
 
-/* ---- kvm_entry, kvm_exit and what lies between ---------------------------------------------- */
-
 /* The other one of the pair is missing before this one. */
 static void kvm_unpaired(struct states *st, struct state_vcpu *v)
 {
@@ -107,8 +105,6 @@ void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s
 	}
 	state_vcpu_settle(st, v);
 }
-
-/* ---- the hypervisor ---------------------------------------------------------------------------- */
 
 /* The vCPU in the guest there, by hyp_exit's field: until the hypervisor returns to the host. */
 static void el2_inside(struct states *st, struct state_cpu *c, const struct step *s)

@@ -2,8 +2,6 @@
 /* Threads and vCPUs as the scheduler's events and gaps have it: running where, waiting, asleep or unknown. */
 #include "ask/states/states-priv.h"
 
-/* ---- what is known -------------------------------------------------------------------------------- */
-
 /* Whether events that are missing now could have changed what a vCPU does by KVM. */
 static bool kvm_exposed(const struct state_vcpu *v)
 {
@@ -80,8 +78,6 @@ static void run_set(struct states *st, struct state_task *t, enum run_side run, 
 	vcpu_wait(t->vcpu, run == RUN_WAITS ? t->cpu : NULL);
 	state_kvm_set(t->vcpu, t->vcpu->kvm); /* it may be elsewhere now */
 }
-
-/* ---- sched_switch, sched_waking, sched_wakeup --------------------------------------------------- */
 
 /*
  * sched_switch's prev_state: one bit for each reason to sleep; runnable is 0, and preempted a bit above

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Words for states, and sums of spans. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "ask/states/states-priv.h"
 #include "base/array.h"
 
@@ -27,8 +24,6 @@ const char *state_name(enum state state)
 
 	return (unsigned int)state < STATES ? names[state] : "lost";
 }
-
-/* ---- sums ------------------------------------------------------------------------------------- */
 
 static void sum_add(struct state_sum *to, const struct state_span *s)
 {

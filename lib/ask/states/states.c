@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The model of where time goes: takes steps in the order of time. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/array.h"
 #include "ask/states/states-priv.h"
-
-/* ---- opening ------------------------------------------------------------------------------ */
 
 static void input_begin(const struct states *st, struct state_input *in, const struct input *of)
 {
@@ -22,6 +17,7 @@ static void input_begin(const struct states *st, struct state_input *in, const s
 	in->in = of;
 	in->index = (uint16_t)(in - st->in);
 	in->covered_to = UINT64_MAX;
+	in->widest = of->time.shift.bounds || !of->guest ? filetime_widest_bound(&of->time) : UINT64_MAX;
 	in->x86 = exit && tep_find_field(exit, "exit_reason");
 	for (unsigned int i = 0; i < STATE_REASONS; i++) {
 		const char *word = steps_reason(st->steps, in->index, STEP_HYP_EXIT, i);
@@ -92,11 +88,10 @@ void states_close(struct states *st)
 	free(st->tasks);
 	map_release(&st->by_task);
 	free(st->tracks);
+	free(st->holding);
 	arena_release(&st->arena);
 	free(st);
 }
-
-/* ---- guests --------------------------------------------------------------------------- */
 
 static struct state_input *guest_input(struct states *st, const struct state_input *host,
 				       const struct offset_guest *g)
@@ -153,8 +148,6 @@ int states_begin(struct states *st, uint64_t ts)
 	return 0;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
-
 /* The bound of a guest's clock, which is the same up to the next offset point. */
 static uint64_t guest_bound(struct state_input *in, uint64_t raw)
 {
@@ -207,6 +200,7 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 	if (!in || st->error)
 		return st->error;
 	st->now = s->ts > st->now ? s->ts : st->now;
+	state_tracks_give(st);
 	in->live[buffer] = st->now;
 	if (!(STEP_SET(s->kind) & (STEPS_LOSSES | STATES_STEPS)))
 		return 0;
@@ -300,8 +294,6 @@ int states_end(struct states *st)
 		state_track_end(st, st->tracks[i]);
 	return st->error;
 }
-
-/* ---- the result ---------------------------------------------------------------------------- */
 
 uint64_t states_from(const struct states *st)
 {

@@ -2,10 +2,6 @@
 /* Finds the trace points of each file's events once, and makes steps of a run's records. */
 #include "ask/states/steps.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/decode/esr.h"
 #include "base/arena.h"
 #include "base/array.h"
@@ -50,6 +46,8 @@ static const struct step_row {
 	{ "kvm", "kvm_timer_update_irq", STEP_VTIMER, { "vcpu_id" }, { "irq" } },
 	{ "kvm", "kvm_mmio", STEP_MMIO, { "gpa" }, { "type" } },
 	{ "kvm", "kvm_pio", STEP_PORT, { "port" }, { "rw" } },
+	{ "kvm", "kvm_guest_fault", STEP_FAULT, { "ipa" }, { NULL } },
+	{ "kvm", "kvm_page_fault", STEP_FAULT, { "fault_address" }, { NULL } },
 	{ "kvm", "kvm_handle_sys_reg", STEP_SYSREG, { "hsr" }, { NULL } },
 	{ "kvm", "kvm_sys_access", STEP_SYSREG, { "Op0" }, { "is_write", "Op1", "CRn", "CRm", "Op2" } },
 	{ "kvm", "kvm_msr", STEP_MSR, { "ecx" }, { "write" } },
@@ -108,8 +106,6 @@ struct steps {
 	size_t n;
 };
 
-/* ---- events ------------------------------------------------------------------------------ */
-
 static const struct step_row *step_row_of(const struct known_event *k)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(step_rows); i++) {
@@ -132,8 +128,6 @@ static struct field_load step_field(struct tep_event *e, const char *name)
 {
 	return step_number(field_load(name ? tep_find_field(e, name) : NULL));
 }
-
-/* ---- words of reasons --------------------------------------------------------------------- */
 
 /* The tables of __print_symbolic in a print format, in their order: the first is table 0. */
 static int step_words_read(struct step_words *w, const struct tep_print_arg *arg, uint64_t *table)
@@ -196,8 +190,6 @@ const char *steps_why(const struct steps *s, const struct input *in, size_t inpu
 	e = why == SPAN_UNKNOWN ? NULL : input_event(in, (unsigned int)(why - SPAN_REASONS));
 	return e ? e->event->name : NULL;
 }
-
-/* ---- opening ---------------------------------------------------------------------------------- */
 
 static int step_event_open(struct step_input *s, const struct known_event *k, unsigned int id)
 {
@@ -281,8 +273,6 @@ enum step_kind steps_kind(const struct steps *s, size_t input, unsigned int id)
 {
 	return id < s->v[input].n ? s->v[input].events[id].kind : STEP_NONE;
 }
-
-/* ---- records --------------------------------------------------------------------------------- */
 
 /* Of a step_number(). */
 static inline uint64_t step_value(const struct field_load *l, const struct merge_record *m)
@@ -400,8 +390,6 @@ void step_batch_release(struct step_batch *b)
 	free(b->v);
 	*b = (struct step_batch){ 0 };
 }
-
-/* ---- names ------------------------------------------------------------------------------------ */
 
 #define COMM_LEN 15 /* the kernel's TASK_COMM_LEN, without its NUL */
 

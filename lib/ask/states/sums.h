@@ -3,7 +3,7 @@
 #define HYPTRACE_SUMS_H
 
 #include <math.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /* Durations summed up, where nobody asks for percentiles (histogram.h). Zero-initialised = empty. */
 struct sums {

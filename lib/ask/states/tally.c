@@ -2,9 +2,6 @@
 /* Keeps the longest of many spans, and adds all of them up by slices of time. */
 #include "ask/states/tally.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/array.h"
 
 int tally_open(struct tally *s, size_t most, uint64_t width)
@@ -39,8 +36,6 @@ void tally_begin(struct tally *s, uint64_t ts)
 	s->begun = true;
 }
 
-/* ---- the longest ------------------------------------------------------------------------------------ */
-
 static bool span_shorter(const struct span *a, const struct span *b)
 {
 	uint64_t x = a->to - a->from, y = b->to - b->from;
@@ -61,8 +56,6 @@ static void tally_longest(struct tally *s, const struct span *span)
 	memmove(&v[i + 1], &v[i], (*n - 1 - i) * sizeof(*v));
 	v[i] = *span;
 }
-
-/* ---- by slices of time ---------------------------------------------------------------------------- */
 
 /* NULL: there are too many. */
 static int tally_row(struct tally *s, const struct span *span, struct tally_row **row)

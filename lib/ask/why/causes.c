@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Causes: what a state means for who waits, their numbers and their words. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ask/why/why-priv.h"
@@ -142,4 +143,19 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 	why_task_text(w, c, out);
 	if (c->kind == STATE_PREEMPTED && c->cpu != STATE_NO_CPU)
 		buf_printf(out, " on CPU %u", c->cpu);
+}
+
+int finding_push(const struct finding_job *j, struct finding *f, const struct state_owner *vcpu,
+		 const char *what)
+{
+	struct why_cause task = why_cause_plain(STATE_GUEST);
+	struct buf who = { 0 };
+
+	task.input = vcpu->input;
+	task.pid = vcpu->pid;
+	why_task_text(j->why, &task, &who);
+	snprintf(f->vcpu, sizeof(f->vcpu), "%s", buf_str(&who) ?: "");
+	snprintf(f->what, sizeof(f->what), "%s", what);
+	buf_release(&who);
+	return array_push(&j->to->v, &j->to->n, f, sizeof(*f));
 }

@@ -8,26 +8,8 @@
 #include "ask/why/why-priv.h"
 #include "base/array.h"
 
-#define FINDING_LEAST 0.01 /* of a vCPU's time */
-#define MOVES_LEAST   20   /* of a vCPU, a second */
-
-/* A vCPU's time by cause. */
-struct finding_vcpu {
-	struct state_owner owner;
-	uint64_t wall, undecided;
-	bool known;    /* there was a span that is known */
-	uint64_t open; /* ns that are not known since the last of these */
-	struct state_sum by[WHY_CAUSES_MAX];
-	struct state_sum moves; /* to another CPU, with the waits for it */
-	uint64_t waits;		/* ns that it has waited for a CPU since it last ran */
-	uint32_t cpu;		/* on which it ran */
-};
-
-struct finding_job {
-	struct why *why;
-	struct finding_vcpu *v; /* by the owner's index */
-	size_t n;
-};
+#define MOVES_LEAST	  20 /* of a vCPU, a second */
+#define FINDING_TASKS_MAX 65536
 
 /* ---- sums ---------------------------------------------------------------------------------------- */
 
@@ -47,20 +29,114 @@ static void finding_move(struct finding_vcpu *v, const struct state_span *s)
 	}
 }
 
+static bool finding_task_same(const void *tasks, size_t i, const void *wanted)
+{
+	const struct finding_task *a = (const struct finding_task *)tasks + i, *b = wanted;
+
+	return a->cause == b->cause && a->input == b->input && a->pid == b->pid && a->other == b->other;
+}
+
+static int finding_task_add(struct finding_job *j, const struct finding_task *task, uint64_t ns)
+{
+	uint32_t hash = map_hash((uint64_t)task->cause << 32 ^ (uint64_t)task->input << 52 ^
+				 (uint64_t)(uint32_t)task->other << 20 ^ (uint32_t)task->pid);
+	size_t i = map_find(&j->by_task, hash, finding_task_same, j->tasks, task);
+
+	if (i == MAP_NONE && j->n_tasks == FINDING_TASKS_MAX)
+		return 0;
+	if (i == MAP_NONE && map_push(&j->by_task, hash, &j->tasks, &j->n_tasks, task, sizeof(*task)))
+		return -ENOMEM;
+	i = i == MAP_NONE ? j->n_tasks - 1 : i;
+	j->tasks[i].ns += ns;
+	j->tasks[i].n++;
+	return 0;
+}
+
+/* The last spans in which tasks ran on that CPU of that guest. -ENOMEM: NULL. */
+static struct finding_cpu *finding_cpu_of(struct finding_job *j, const struct state_span *s)
+{
+	const struct finding_cpu none = { .input = s->owner->input, .cpu = s->cpu };
+
+	for (struct finding_cpu *c = j->cpus; c < j->cpus + j->n_cpus; c++)
+		if (c->input == none.input && c->cpu == none.cpu)
+			return c;
+	return array_push(&j->cpus, &j->n_cpus, &none, sizeof(none)) ? NULL : &j->cpus[j->n_cpus - 1];
+}
+
+/* A wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their doing. */
+static int finding_wait(struct finding_job *j, struct finding_cpu *c, const struct state_span *s)
+{
+	int ret = 0;
+
+	for (size_t i = c->n; i-- > 0 && c->n - i <= FINDING_RAN && !ret;) {
+		struct finding_ran *r = &c->v[i % FINDING_RAN];
+		struct finding_task task = { FINDING_WAITS, s->owner->input, r->pid, (int32_t)c->cpu, 0, 0 };
+		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
+
+		if (r->to <= s->from)
+			break;
+		from = r->counted > from ? r->counted : from;
+		if (from >= to)
+			continue;
+		r->counted = to;
+		ret = finding_task_add(j, &task, to - from);
+	}
+	return ret;
+}
+
+/* What was stolen from a guest's task has the cause that its vCPU has meanwhile. */
+static int finding_guest_task(struct finding_job *j, const struct state_span *s)
+{
+	struct finding_task task = { 0, s->owner->input, s->owner->pid, STATE_NO_TASK, 0, 0 };
+	const struct finding_vcpu *v = j->v;
+	struct state_span of = *s;
+	struct why_cause cause;
+
+	if ((s->state == STATE_RUNNABLE || s->state == STATE_RUNNING) && s->cpu != STATE_NO_CPU) {
+		struct finding_cpu *c = finding_cpu_of(j, s);
+
+		if (!c)
+			return -ENOMEM;
+		if (s->state == STATE_RUNNABLE)
+			return finding_wait(j, c, s);
+		c->v[c->n++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
+		return 0;
+	}
+	while (v < j->v + j->n && (!v->owner.guest_name || v->owner.guest != s->owner->input))
+		v++;
+	if (s->state != STATE_STOLEN || v == j->v + j->n)
+		return 0;
+	of.owner = &v->owner;
+	of.state = s->by;
+	cause = why_cause_span(j->why, &of, false);
+	cause.cpu = STATE_NO_CPU;
+	task.cause = why_cause_of(j->why, &cause);
+	return task.cause == UINT32_MAX ? -ENOMEM : finding_task_add(j, &task, s->to - s->from);
+}
+
 /* Time that is unknown before the first known span, or after the last one, was not recorded on purpose. */
 static int finding_span(void *ctx, const struct state_span *s)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
+	static const size_t nowhere = SIZE_MAX;
 	struct finding_job *j = ctx;
-	struct why_cause cause = why_cause_span(j->why, s, false);
 	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
 	struct finding_vcpu *v;
+	struct why_cause cause;
 	uint32_t i;
 
-	while (j->n <= s->owner->index)
+	if (s->owner->kind == STATE_OF_GUEST_TASK)
+		return finding_guest_task(j, s);
+	cause = why_cause_span(j->why, s, false);
+	while (j->n_places <= s->owner->index)
+		if (array_push(&j->places, &j->n_places, &nowhere, sizeof(nowhere)))
+			return -ENOMEM;
+	if (j->places[s->owner->index] == nowhere) {
+		j->places[s->owner->index] = j->n;
 		if (array_push(&j->v, &j->n, &none, sizeof(none)))
 			return -ENOMEM;
-	v = &j->v[s->owner->index];
+	}
+	v = &j->v[j->places[s->owner->index]];
 	v->owner = *s->owner;
 	finding_move(v, s);
 	v->known |= cause.kind != STATE_UNKNOWN;
@@ -99,30 +175,38 @@ static bool finding_is_fault(const char *reason)
 	return strstr(reason, "ABT_LOW") || strstr(reason, "EPT_VIOLATION") || strstr(reason, "npf");
 }
 
-static int finding_push(const struct why *w, struct findings *to, struct finding *f,
-			const struct state_owner *vcpu, const char *what)
+/* ", most of it from the guest's task dd-123", if half of what these causes stole from tasks is one task's.
+ */
+static void finding_victim(const struct finding_job *j, const bool causes[WHY_CAUSES_MAX], struct buf *what)
 {
-	struct why_cause task = why_cause_plain(STATE_GUEST);
-	struct buf who = { 0 };
+	struct why_cause guest = why_cause_plain(STATE_GUEST);
+	const struct finding_task *most = NULL;
+	uint64_t all = 0;
 
-	task.input = vcpu->input;
-	task.pid = vcpu->pid;
-	why_task_text(w, &task, &who);
-	snprintf(f->vcpu, sizeof(f->vcpu), "%s", buf_str(&who) ?: "");
-	snprintf(f->what, sizeof(f->what), "%s", what);
-	buf_release(&who);
-	return array_push(&to->v, &to->n, f, sizeof(*f));
+	for (const struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++) {
+		if (t->cause >= WHY_CAUSES_MAX || !causes[t->cause])
+			continue;
+		all += t->ns;
+		most = most && most->ns >= t->ns ? most : t;
+	}
+	if (!most || most->pid <= 0 || most->ns < all / 2)
+		return;
+	guest.input = (uint16_t)most->input;
+	guest.pid = most->pid;
+	buf_addstr(what, ", most of it from the guest's task ");
+	why_task_text(j->why, &guest, what);
 }
 
 /* Of all vCPUs; the one that lost the greatest share of its time is named. */
-static int finding_cause(const struct finding_job *j, uint32_t cause, struct findings *to)
+static int finding_cause(const struct finding_job *j, uint32_t cause, bool faults)
 {
 	const struct why_cause *c = &j->why->causes[cause];
 	struct finding f = { .next = finding_next[c->kind] };
 	const struct finding_vcpu *worst = NULL;
+	bool causes[WHY_CAUSES_MAX] = { false };
 	const struct offset_guest *guest;
 	struct buf what = { 0 };
-	int ret;
+	int ret = 0;
 
 	for (const struct finding_vcpu *v = j->v; v < j->v + j->n && f.next; v++) {
 		f.lost += v->by[cause].ns;
@@ -135,21 +219,175 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, struct fin
 	if (f.share < FINDING_LEAST)
 		return 0;
 	why_cause_text(j->why, c, &what);
-	if (why_kind_advice(c->kind))
-		buf_printf(&what, ": %s", why_kind_advice(c->kind));
-	if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
-		buf_addstr(&what, ", overcommit");
-	if (c->kind == STATE_HOST && buf_str(&what) && finding_is_fault(buf_str(&what))) {
-		buf_addstr(&what, ", stage-2 faults");
-		f.next = "hyptrace why --preset abort";
+	/* else finding_faults and finding_accesses have more of it */
+	if (c->kind != STATE_HOST || !faults || !buf_str(&what) || !finding_is_fault(buf_str(&what))) {
+		if (why_kind_advice(c->kind))
+			buf_printf(&what, ": %s", why_kind_advice(c->kind));
+		if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
+			buf_addstr(&what, ", overcommit");
+		causes[cause] = true;
+		finding_victim(j, causes, &what);
+		ret = finding_push(j, &f, &worst->owner, buf_str(&what) ?: "");
 	}
-	ret = finding_push(j->why, to, &f, &worst->owner, buf_str(&what) ?: "");
 	buf_release(&what);
 	return ret;
 }
 
+/* ---- exits, by the purpose of each ----------------------------------------------------------------- */
+
+static const struct finding_table {
+	const char *what, *next;
+} finding_tables[EXITS_TABLES] = {
+	[EXITS_MMIO] = { "MMIO at ", "hyptrace stat --show mmio" },
+	[EXITS_IOPORT] = { "I/O port ", "hyptrace stat --show ioport" },
+	[EXITS_SYSREG] = { "register ", "hyptrace stat --show sysreg" },
+	[EXITS_HYPERCALL] = { "hypercall ", "hyptrace stat --show hypercall" },
+	[EXITS_FAULT] = { "stage-2 faults", "hyptrace why --preset abort" },
+};
+
+static int finding_row_order(const void *a, const void *b)
+{
+	const struct exits_row *x = *(const struct exits_row *const *)a,
+			       *y = *(const struct exits_row *const *)b;
+
+	return ORDER(x->table, y->table) ?: ORDER(x->key, y->key) ?: ORDER(x->info, y->info);
+}
+
+/* Rows of one finding: of one address, port, register or call, or all faults. */
+static bool finding_row_joins(const struct exits_row *first, const struct exits_row *r)
+{
+	return r->table == first->table &&
+	       (r->table == EXITS_FAULT || (r->key == first->key && r->info == first->info));
+}
+
+static int finding_exit_push(const struct finding_job *j, struct finding *f, const struct exits_row *r,
+			     uint64_t pages, const struct state_owner *worst)
+{
+	const struct exits_vcpu *of = &exits_vcpus(j->exits, &(size_t){ 0 })[r->vcpu];
+	struct buf what = { 0 }, cause = { 0 };
+	bool causes[WHY_CAUSES_MAX] = { false };
+	char name[EXITS_NAME_MAX];
+	int ret;
+
+	f->next = finding_tables[r->table].next;
+	buf_printf(&what, "exits for %s", finding_tables[r->table].what);
+	if (r->table != EXITS_FAULT) {
+		buf_addstr(&what, exits_name(j->exits, of->input, r->table, r->key, r->info, name));
+	} else {
+		buf_printf(&what, " of %llu pages, %.0f %% of them the page's first",
+			   (unsigned long long)pages, 100.0 * (double)pages / (double)f->n);
+		for (size_t i = 0; i < j->why->n_causes; i++) {
+			cause.len = 0;
+			why_cause_text(j->why, &j->why->causes[i], &cause);
+			causes[i] = buf_str(&cause) && finding_is_fault(buf_str(&cause));
+		}
+		finding_victim(j, causes, &what);
+	}
+	ret = finding_push(j, f, worst, buf_str(&what) ?: "");
+	buf_release(&what);
+	buf_release(&cause);
+	return ret;
+}
+
+/* Of each table what took longest. *faults: there are stage-2 faults. */
+static int finding_exits(const struct finding_job *j, bool *faults)
+{
+	size_t n, n_vcpus, groups = 0;
+	const struct exits_row *rows = exits_rows(j->exits, &n), **v = calloc(n + 1, sizeof(*v));
+	const struct exits_vcpu *vcpus = exits_vcpus(j->exits, &n_vcpus);
+	const struct finding_vcpu **of = calloc(n_vcpus + 1, sizeof(*of));
+	uint64_t *ns = calloc(n_vcpus + 1, sizeof(*ns));
+	struct {
+		struct finding f;
+		const struct exits_row *row;
+		const struct finding_vcpu *worst;
+		uint64_t pages;
+	} best[EXITS_TABLES] = { 0 };
+	int ret = v && of && ns ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n_vcpus && !ret; i++)
+		for (const struct finding_vcpu *k = j->v; k < j->v + j->n; k++)
+			if (k->owner.input == vcpus[i].input && k->owner.pid == vcpus[i].pid && k->wall)
+				of[i] = k;
+	for (size_t i = 0; i < n && !ret; i++)
+		if (rows[i].table != EXITS_REASON && rows[i].handled.n && of[rows[i].vcpu])
+			v[groups++] = &rows[i];
+	n = groups;
+	if (n)
+		qsort(v, n, sizeof(*v), finding_row_order);
+	for (size_t i = 0, end; i < n; i = end) {
+		const struct finding_vcpu *worst = NULL;
+		struct finding f = { 0 };
+		uint64_t pages = 0;
+
+		for (end = i; end < n && finding_row_joins(v[i], v[end]); end++) {
+			const struct exits_row *r = v[end];
+			double share;
+
+			pages += end == i || r->key != v[end - 1]->key;
+			f.lost += r->handled.sum;
+			f.n += r->handled.n;
+			ns[r->vcpu] += r->handled.sum;
+			share = (double)ns[r->vcpu] / (double)of[r->vcpu]->wall;
+			worst = share > f.share ? of[r->vcpu] : worst;
+			f.share = share > f.share ? share : f.share;
+		}
+		for (size_t k = i; k < end; k++)
+			ns[v[k]->vcpu] = 0;
+		*faults |= v[i]->table == EXITS_FAULT;
+		if (worst && f.lost > best[v[i]->table].f.lost)
+			best[v[i]->table] = (typeof(*best)){ f, v[i], worst, pages };
+	}
+	for (size_t i = 0; i < EXITS_TABLES && !ret; i++)
+		if (best[i].f.share >= FINDING_LEAST)
+			ret = finding_exit_push(j, &best[i].f, best[i].row, best[i].pages,
+						&best[i].worst->owner);
+	free(v);
+	free(of);
+	free(ns);
+	return ret;
+}
+
+/* ---- guests' tasks ------------------------------------------------------------------------------------ */
+
+/* The task of a guest that ran longest while another one waited for its CPU. */
+static int finding_waits(const struct finding_job *j)
+{
+	struct why_cause task = why_cause_plain(STATE_GUEST);
+	const struct finding_task *worst = NULL;
+	const struct finding_vcpu *v = j->v;
+	struct finding f = { .next = "hyptrace stat --show tasks" };
+	struct buf what = { 0 };
+	int ret = 0;
+
+	for (const struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++)
+		if (t->cause == FINDING_WAITS && (!worst || t->ns > worst->ns))
+			worst = t;
+	while (worst && v < j->v + j->n &&
+	       (!v->wall || v->owner.guest != worst->input || v->owner.vcpu != (uint32_t)worst->other))
+		v++;
+	if (!worst || v == j->v + j->n)
+		return 0;
+	f.lost = worst->ns;
+	f.n = worst->n;
+	f.share = (double)f.lost / (double)v->wall;
+	if (f.share < FINDING_LEAST)
+		return 0;
+	task.input = (uint16_t)worst->input;
+	task.pid = worst->pid;
+	buf_addstr(&what, "the guest's task ");
+	why_task_text(j->why, &task, &what);
+	buf_addstr(&what, " has a CPU while another one waits for it");
+	ret = finding_push(j, &f, &v->owner, buf_str(&what) ?: "");
+	buf_release(&what);
+	return ret;
+}
+
+/* ---- all together ---------------------------------------------------------------------------------------
+ */
+
 /* The vCPU that moves most; its time is that of its waits before a move. */
-static int finding_moves(const struct finding_job *j, struct findings *to)
+static int finding_moves(const struct finding_job *j)
 {
 	struct finding f = { .next = "hyptrace stat --show vcpus,steal" };
 	const struct finding_vcpu *worst = NULL;
@@ -167,7 +405,7 @@ static int finding_moves(const struct finding_job *j, struct findings *to)
 		}
 	}
 	snprintf(what, sizeof(what), "moves to another CPU, %.0f a second, and waits before them", most);
-	return worst ? finding_push(j->why, to, &f, &worst->owner, what) : 0;
+	return worst ? finding_push(j, &f, &worst->owner, what) : 0;
 }
 
 static int finding_order(const void *a, const void *b)
@@ -179,12 +417,36 @@ static int finding_order(const void *a, const void *b)
 	return strcmp(x->what, y->what);
 }
 
+static int finding_read(struct finding_job *j, struct tails **tails, const struct log *log, uint64_t *damaged)
+{
+	struct why *w = j->why;
+	struct timeline *t = NULL;
+	struct states *st = NULL;
+	struct pass_part parts[2 + TAILS_MAX];
+	int ret = timeline_open(&t, w->in, NULL, NULL, log);
+
+	ret = ret ?: states_open(&st, w->in, t, w->steps, STATES_VCPUS | STATES_GUEST_TASKS, finding_span, j);
+	ret = ret ?: exits_open(&j->exits, w->in, t, w->steps, NULL);
+	ret = ret ?: tails_open(tails, w->in, t);
+	if (!ret) {
+		parts[0] = states_part(st);
+		parts[1] = exits_part(j->exits);
+		ret = pass_read(t, w->steps, parts, 2 + tails_parts(*tails, &parts[2]));
+		ret = ret ?: states_end(st);
+		*damaged = merge_damaged(t->merge);
+	}
+	states_close(st);
+	timeline_close(t);
+	return ret;
+}
+
 int findings_read(struct findings *f, const struct inputs *in, const struct log *log, uint64_t *damaged)
 {
-	struct finding_job j = { 0 };
-	int ret = why_open(&j.why, in, NULL);
+	struct finding_job j = { .to = f };
+	struct tails *tails = NULL;
+	bool faults = false;
+	int ret = why_open(&j.why, in, NULL) ?: finding_read(&j, &tails, log, damaged);
 
-	ret = ret ?: why_states(j.why, STATES_VCPUS, finding_span, &j, log, damaged);
 	for (struct finding_vcpu *v = j.v; v < j.v + j.n && !ret; v++) {
 		struct finding open = { .lost = v->undecided, .n = 1, .next = "hyptrace sync" };
 
@@ -194,13 +456,22 @@ int findings_read(struct findings *f, const struct inputs *in, const struct log 
 		f->wall += v->wall;
 		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
 		if (open.share >= FINDING_LEAST)
-			ret = finding_push(j.why, f, &open, &v->owner, why_kind_advice(WHY_UNDECIDED));
+			ret = finding_push(&j, &open, &v->owner, why_kind_advice(WHY_UNDECIDED));
 	}
-	ret = ret ?: finding_moves(&j, f);
+	ret = ret ?: finding_moves(&j);
+	ret = ret ?: finding_exits(&j, &faults);
 	for (uint32_t i = 0; j.why && i < j.why->n_causes && !ret; i++)
-		ret = finding_cause(&j, i, f);
+		ret = finding_cause(&j, i, faults);
+	ret = ret ?: finding_waits(&j);
+	ret = ret ?: tails_find(tails, &j);
 	array_sort(f->v, f->n, sizeof(*f->v), finding_order);
+	tails_close(tails);
+	exits_close(j.exits);
 	free(j.v);
+	free(j.places);
+	free(j.tasks);
+	free(j.cpus);
+	map_release(&j.by_task);
 	why_close(j.why);
 	return ret;
 }

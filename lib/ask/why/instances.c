@@ -182,21 +182,18 @@ static int why_settle(struct why *w, struct why_instance *one)
 
 /* ---- reading -------------------------------------------------------------------------------------- */
 
-int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx, const struct log *log,
-	       uint64_t *damaged)
+int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx)
 {
 	struct timeline *t = NULL;
 	struct states *st = NULL;
 	struct pass_part part;
-	int ret = timeline_open(&t, w->in, NULL, NULL, log);
+	int ret = timeline_open(&t, w->in, NULL, NULL, NULL);
 
 	ret = ret ?: states_open(&st, w->in, t, w->steps, owners, span, ctx);
 	if (!ret) {
 		part = states_part(st);
 		ret = pass_read(t, w->steps, &part, 1) ?: states_end(st);
 	}
-	if (damaged && t)
-		*damaged = merge_damaged(t->merge);
 	states_close(st);
 	timeline_close(t);
 	return ret;
@@ -273,7 +270,7 @@ int why_cut(struct why *w, const struct vcpu_map *vcpus)
 		ret = why_stages_place(w, (uint32_t)i);
 	why_lanes_sort(w);
 	if (w->n && !ret)
-		ret = why_states(w, owners, why_stages_span, w, NULL, NULL);
+		ret = why_states(w, owners, why_stages_span, w);
 	for (size_t i = 0; i < w->n && !ret; i++)
 		ret = why_settle(w, &w->v[i]);
 	why_lanes_release(w);

@@ -3,6 +3,7 @@
 #define HYPTRACE_WHY_PRIV_H
 
 #include "ask/why/why.h"
+#include "ask/states/exits.h"
 #include "base/map.h"
 
 /* The part of an instance from one of its points to the next. */
@@ -50,9 +51,8 @@ void why_lanes_release(struct why *w);
 /* A state_listener; ctx: struct why. -E2BIG, -ENOMEM. */
 int why_stages_span(void *ctx, const struct state_span *s);
 
-/* Reads the files for the spans of owners (STATES_VCPUS ...); damaged: NULL, or places in them. */
-int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx, const struct log *log,
-	       uint64_t *damaged);
+/* Reads the files for the spans of owners (STATES_VCPUS ...). -ENOMEM, -errno, the listener's result. */
+int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx);
 
 /* Numbers of causes that are always there. */
 enum { CAUSE_OTHERS, CAUSE_UNKNOWN, CAUSE_UNDECIDED };
@@ -63,5 +63,73 @@ struct why_cause why_cause_plain(unsigned int kind);
 /* Of its pid: "hog-620"; a vCPU's thread by its guest: "Guest:0". */
 void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out);
 struct why_cause why_cause_span(const struct why *w, const struct state_span *s, bool pending);
+
+/* ---- findings ------------------------------------------------------------------------------------- */
+
+#define FINDING_LEAST 0.01 /* of a vCPU's time */
+
+/* A vCPU's time by cause. */
+struct finding_vcpu {
+	struct state_owner owner;
+	uint64_t wall, undecided;
+	bool known;    /* there was a span that is known */
+	uint64_t open; /* ns that are not known since the last of these */
+	struct state_sum by[WHY_CAUSES_MAX];
+	struct state_sum moves; /* to another CPU, with the waits for it */
+	uint64_t waits;		/* ns that it has waited for a CPU since it last ran */
+	uint32_t cpu;		/* on which it ran */
+};
+
+/* Time that a guest's task lost by a cause; of FINDING_WAITS: that it ran on CPU `other` while another one
+ * waited. */
+#define FINDING_WAITS UINT32_MAX
+struct finding_task {
+	uint32_t cause;
+	uint32_t input; /* the guest's */
+	int32_t pid, other;
+	uint64_t ns, n;
+};
+
+#define FINDING_RAN 256 /* a wait in which more spans of tasks began is counted in part */
+struct finding_cpu {
+	uint32_t input, cpu; /* of a guest */
+	struct finding_ran {
+		uint64_t from, to;
+		uint64_t counted; /* until then of waits */
+		int32_t pid;
+	} v[FINDING_RAN];
+	size_t n; /* ever */
+};
+
+struct finding_job {
+	struct why *why;
+	struct finding_vcpu *v;
+	size_t n;
+	size_t *places; /* of owners, by their index, in v */
+	size_t n_places;
+	struct finding_task *tasks;
+	size_t n_tasks;
+	struct map by_task;
+	struct finding_cpu *cpus;
+	size_t n_cpus;
+	struct exits *exits;
+	struct findings *to;
+};
+
+/* Adds f with these words. vcpu: who lost most: its input and pid count, which may be a guest's task.
+ * -ENOMEM. */
+int finding_push(const struct finding_job *j, struct finding *f, const struct state_owner *vcpu,
+		 const char *what);
+
+/* Chains of presets from the host into a guest, read by a pass of the caller's. */
+#define TAILS_MAX 3
+struct tails; /* opaque */
+
+/* Those that the files have all events for. -ENOMEM. tails_close takes NULL. */
+int tails_open(struct tails **out, const struct inputs *in, struct timeline *t);
+void tails_close(struct tails *t);
+size_t tails_parts(struct tails *t, struct pass_part parts[TAILS_MAX]);
+/* After the pass: their findings. -ENOMEM. */
+int tails_find(struct tails *t, const struct finding_job *j);
 
 #endif

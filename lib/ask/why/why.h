@@ -111,7 +111,7 @@ const char *why_kind_advice(unsigned int kind);
 
 /* Something that took time from vCPUs. */
 struct finding {
-	char what[120];
+	char what[200];
 	uint64_t lost, n; /* ns, and stretches, of all vCPUs */
 	double share;	  /* of the time of the vCPU that lost the greatest */
 	char vcpu[64];	  /* that one */

@@ -3,7 +3,6 @@
 #include "base/decode/conversion.h"
 
 #include <ctype.h>
-#include <string.h>
 
 static bool conversion_at(const char *s, const char *end, const char *set)
 {

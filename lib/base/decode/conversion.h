@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_CONVERSION_H
 #define HYPTRACE_CONVERSION_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/std.h"
 
 /* A conversion of a print format, in printf's order: "-08.3ll" and the letter. */
 struct conversion {

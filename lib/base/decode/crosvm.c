@@ -3,7 +3,6 @@
 #include "base/decode/crosvm.h"
 
 #include <ctype.h>
-#include <string.h>
 
 /* Takes s off the front of p, if it stands there. */
 static bool take_prefix(struct crosvm_part *p, const char *s)

@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_CROSVM_H
 #define HYPTRACE_CROSVM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * The lines that crosvm's trace_marker backend writes (cros_tracing):

@@ -4,7 +4,6 @@
 #include "base/array.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 enum {
 	EC_WFX = 0x01,

@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_ESR_H
 #define HYPTRACE_ESR_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * The exception syndrome (ESR_EL2) and the reason of an arm64 kvm_exit. Pure:

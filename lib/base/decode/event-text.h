@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_EVENT_TEXT_H
 #define HYPTRACE_EVENT_TEXT_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 struct tep_event;
 

@@ -5,8 +5,6 @@
 #include "base/strings.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <string.h>
 
 #define ID_MAX	      4095
 #define NAME_LEN_MAX  127

@@ -5,9 +5,6 @@
 #include "base/strings.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 #define ID_MAX	  65535
 #define WIDTH_MAX 99

@@ -4,9 +4,6 @@
 #include "base/cursor.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 int text_lines(const void *data, size_t len, bool trailing, int (*fn)(void *ctx, char *line), void *ctx,
 	       unsigned int *number)

@@ -2,10 +2,6 @@
 #ifndef HYPTRACE_ID_TABLE_H
 #define HYPTRACE_ID_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 
 /* Lines of users' text files, and texts by number. */

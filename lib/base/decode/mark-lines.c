@@ -3,16 +3,10 @@
 #include "base/decode/mark-lines.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/decode/id-table.h"
 #include "base/strings.h"
-
-/* ---- lines ----------------------------------------------------------------------------- */
 
 #define BLANKS " \t\n\v\f\r"
 
@@ -81,8 +75,6 @@ bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event
 	free(copy);
 	return ok;
 }
-
-/* ---- descriptions ---------------------------------------------------------------------- */
 
 #define EVENTS_MAX 65536
 

@@ -6,10 +6,6 @@
 #include "base/array.h"
 #include "base/decode/perfetto-events.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define SOFTIRQ                                                                                              \
 	"\"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, "                  \
 	"\"TIMER\" }, { 2, \"NET_TX\" }, { 3, \"NET_RX\" }, { 4, \"BLOCK\" }, { 5, \"IRQ_POLL\" }, { "       \

@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_PERFETTO_EVENTS_H
 #define HYPTRACE_PERFETTO_EVENTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /* Perfetto's traces: protos/perfetto/trace/ of its tree, as of v58, has the numbers. */
 

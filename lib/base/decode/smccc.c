@@ -3,8 +3,6 @@
 #include "base/decode/smccc.h"
 #include "base/array.h"
 
-#include <stdio.h>
-
 #define FAST	      (1u << 31)
 #define SMC64	      (1u << 30)
 #define SVE_HINT      (1u << 16)

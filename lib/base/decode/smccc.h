@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_SMCCC_H
 #define HYPTRACE_SMCCC_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * Function ids of SMC and HVC calls (Arm DEN0028): who is called, and the names

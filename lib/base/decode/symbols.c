@@ -6,9 +6,6 @@
 #include "base/strings.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ADDR_LEN_MAX 16
 #define NAME_LEN_MAX 255

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Metadata of CTF traces (traces, streams and events by the files' formats), and records as such events. */
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "convert/export/ctf-priv.h"
 
@@ -24,8 +20,6 @@ static const char *ctf_name(const char *name, char room[NAME_ROOM])
 	room[n] = '\0';
 	return room;
 }
-
-/* ---- fields ------------------------------------------------------------------------------- */
 
 static bt_field_class *ctf_integer(bt_trace_class *t, size_t size, bool is_signed)
 {
@@ -93,8 +87,6 @@ static int ctf_field_open(bt_trace_class *t, bt_field_class *to, const struct te
 	}
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
-
 /* Takes the payload over. */
 static int ctf_event_class(struct ctf_event *e, bt_stream_class *stream, const char *name,
 			   bt_field_class *payload)
@@ -161,8 +153,6 @@ const struct ctf_event *ctf_event_raw(struct ctf *c, const struct merge_stream *
 	return b->raw;
 }
 
-/* ---- streams ------------------------------------------------------------------------------- */
-
 static int ctf_context(bt_trace_class *t, const char *name, bool is_signed, bt_field_class **out)
 {
 	*out = bt_field_class_structure_create(t);
@@ -201,8 +191,6 @@ int ctf_stream_open(struct ctf_stream *s)
 	snprintf(name, sizeof(name), "%s-%u", ctf_name(*buffer ? buffer : "top", room), s->at->cpu);
 	return s->stream && !bt_stream_set_name(s->stream, name) ? 0 : -ENOMEM;
 }
-
-/* ---- traces ----------------------------------------------------------------------------------- */
 
 static int ctf_input_open(struct ctf *c, bt_self_component *self, size_t i)
 {
@@ -271,8 +259,6 @@ void ctf_classes_release(struct ctf *c)
 	bt_clock_class_put_ref(c->clock);
 	free(c->v);
 }
-
-/* ---- a record as an event -------------------------------------------------------------------- */
 
 bool ctf_event_fits(const struct ctf_event *e, const struct merge_record *m)
 {

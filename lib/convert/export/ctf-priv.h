@@ -80,9 +80,4 @@ bool ctf_event_fits(const struct ctf_event *e, const struct merge_record *m);
 int ctf_event_fill(const struct ctf_event *e, const struct merge_record *m, int pid, bt_event *event);
 int ctf_event_fill_raw(const struct merge_record *m, bt_event *event);
 
-/* ctf-stream.c: what a message iterator gives. */
-bt_message_iterator_class_next_method_status ctf_stream_next(bt_self_message_iterator *self,
-							     bt_message_array_const messages,
-							     uint64_t capacity, uint64_t *count);
-
 #endif

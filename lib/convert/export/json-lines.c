@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* hyptrace export --json: a line for each record, with what is the same in many of them made once. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "convert/export/export.h"
 #include "read/pipeline.h"
 #include "read/print.h"
@@ -49,8 +45,6 @@ struct lines_run {
 	size_t n;
 	struct print_record v[MERGE_RUN_MAX];
 };
-
-/* ---- parts that are made once ------------------------------------------------------------- */
 
 static struct part part_keep(struct lines *l)
 {
@@ -111,8 +105,6 @@ static struct line_event *line_event_new(struct lines *l, const struct tep_event
 	}
 	return out;
 }
-
-/* ---- fields --------------------------------------------------------------------- */
 
 static void put_part(struct buf *out, struct part part)
 {
@@ -214,8 +206,6 @@ static void line_write(const struct lines *l, const struct print_record *r, stru
 	PUT(out, "}\n");
 }
 
-/* ---- runs of them ------------------------------------------------------------------ */
-
 static void lines_run_free(void *own)
 {
 	struct lines_run *r = own;
@@ -285,8 +275,6 @@ static const struct pipeline_job lines_job = {
 	.after = lines_after,
 	.release = lines_run_free,
 };
-
-/* ---- all of it ------------------------------------------------------------------------ */
 
 int export_json(struct export_job *job)
 {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The values of a column in a row group, as one page: levels, values, compressed. */
 #include <endian.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zstd.h>
 
 #include "convert/export/parquet-priv.h"
@@ -13,8 +10,6 @@
 
 /* Parquet's PageType and Encoding */
 enum { DATA_PAGE = 0, PLAIN = 0, RLE = 3 };
-
-/* ---- levels ----------------------------------------------------------------------- */
 
 static void parquet_levels_flush(struct parquet_levels *l)
 {
@@ -32,8 +27,6 @@ static inline void parquet_levels_add(struct parquet_levels *l, uint8_t level)
 	l->level = level;
 	l->n++;
 }
-
-/* ---- values ------------------------------------------------------------------------- */
 
 static void chunk_levels(struct parquet_chunk *k, uint8_t def, uint8_t rep)
 {
@@ -122,8 +115,6 @@ static void chunk_list(struct parquet_chunk *k, const struct parquet_column *c, 
 		chunk_levels(k, 1, 0);
 }
 
-/* ---- of rows -------------------------------------------------------------------------- */
-
 static void chunk_field(struct parquet_chunk *k, const struct parquet_column *c,
 			const struct parquet_row *row)
 {
@@ -181,8 +172,6 @@ static void chunk_row(struct parquet_chunk *k, const struct parquet_column *c, c
 		chunk_field(k, c, row);
 	}
 }
-
-/* ---- the page ------------------------------------------------------------------------- */
 
 static void parquet_levels_put(struct buf *out, struct parquet_levels *l)
 {

@@ -4,10 +4,7 @@
  * parquet.thrift has them; and the names of its directories.
  */
 #include <endian.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,8 +21,6 @@ enum { CODEC_ZSTD = 6 };
 enum { ENCODING_PLAIN = 0, ENCODING_RLE = 3 };
 
 #define NONE (-1)
-
-/* ---- columns ------------------------------------------------------------------------ */
 
 #define PARQUET_FIELDS_MAX 256 /* a format's others are left out */
 
@@ -123,8 +118,6 @@ int parquet_columns_unknown(struct parquet_column **out, size_t *n)
 	return 0;
 }
 
-/* ---- schema ----------------------------------------------------------------------- */
-
 struct parquet_element {
 	const char *name;
 	int type, repetition, children, converted; /* NONE: it has none */
@@ -190,8 +183,6 @@ static void parquet_schema_put(struct thrift *t, const struct parquet_column *v,
 			t, &(struct parquet_element){ "element", v[i].type, REQUIRED, NONE, converted });
 	}
 }
-
-/* ---- row groups ----------------------------------------------------------------------- */
 
 static void parquet_chunk_meta_put(struct thrift *t, const struct parquet_column *c,
 				   const struct parquet_chunk *k, uint64_t at)
@@ -259,8 +250,6 @@ static void parquet_group_put(struct parquet_file *f, const struct parquet_chunk
 	f->rows += n_rows;
 }
 
-/* ---- the end of a file --------------------------------------------------------------------- */
-
 static void parquet_footer_put(struct buf *out, const struct parquet_file *f)
 {
 	static const char by[] = "hyptrace version " HYPTRACE_VERSION;
@@ -288,8 +277,6 @@ static void parquet_footer_put(struct buf *out, const struct parquet_file *f)
 	buf_add(out, PARQUET_MAGIC, sizeof(PARQUET_MAGIC) - 1);
 	out->bad |= f->groups.bad;
 }
-
-/* ---- the file itself ------------------------------------------------------------------------ */
 
 /* To append to: only one is open at a time, however many events there are. */
 static int parquet_file_open(struct parquet_file *f, int output)
@@ -365,8 +352,6 @@ void parquet_file_release(struct parquet_file *f)
 	free(f->columns);
 	buf_release(&f->groups);
 }
-
-/* ---- directories ---------------------------------------------------------------------------- */
 
 #define PARQUET_NULL	"__HIVE_DEFAULT_PARTITION__"
 #define PARQUET_DIR_MAX 200 /* bytes of the name; file systems have 255 for all of it */

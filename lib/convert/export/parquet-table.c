@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Tables of numbers and texts as Parquet files, a row group at a time. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "convert/export/parquet-priv.h"
 #include "base/array.h"
 #include "base/outfile.h"

@@ -3,11 +3,7 @@
  * hyptrace export --parquet: a file for each machine and event. Parquet, since it is what DuckDB, Spark,
  * Trino and ClickHouse all read best; by hand, since no library of it is packaged and little of it is needed.
  */
-#include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "convert/export/parquet-priv.h"
 #include "read/pipeline.h"
@@ -45,8 +41,6 @@ struct parquet_run {
 	struct print_record v[MERGE_RUN_MAX];
 	uint64_t bounds[MERGE_RUN_MAX];
 };
-
-/* ---- events ------------------------------------------------------------------------- */
 
 /* Behind the ids of an input's events. */
 static size_t parquet_slot_unknown(const struct input *in)
@@ -128,8 +122,6 @@ static int parquet_event_end(struct parquet *p, struct parquet_event *e)
 	return e->file.size ? parquet_file_end(&e->file, p->out.fd) : 0;
 }
 
-/* ---- row groups ---------------------------------------------------------------------------- */
-
 struct packing {
 	const struct parquet_event *event;
 	struct parquet_source source;
@@ -202,8 +194,6 @@ static int parquet_make_room(struct parquet *p, bool files)
 	return ret;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
-
 static void parquet_row_put(struct parquet_event *e, const struct print_record *r, uint64_t bound)
 {
 	const char *comm = r->event ? r->comm : NULL;
@@ -250,8 +240,6 @@ static int parquet_add(struct parquet *p, const struct print_record *r, uint64_t
 		ret = parquet_make_room(p, false);
 	return !ret && p->metadata > METADATA_MAX ? parquet_make_room(p, true) : ret;
 }
-
-/* ---- runs of them ------------------------------------------------------------------------------ */
 
 static void parquet_run_free(void *own)
 {
@@ -320,8 +308,6 @@ static const struct pipeline_job parquet_job = {
 	.after = parquet_after,
 	.release = parquet_run_free,
 };
-
-/* ---- all of it ---------------------------------------------------------------------------------- */
 
 int export_parquet(struct export_job *job, const char *dir, const struct log *log)
 {

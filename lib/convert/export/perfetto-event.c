@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Events as Perfetto's messages of the same name. The fields of a record are matched with those of the
- * message once, from the file's format.
+ * Events as Perfetto's messages of the same name, their fields matched once, from the file's format; and
+ * spans that programs mark (spans/marks.h). Slices of one track must nest: those that overlap in a source go
+ * to lanes, which are tracks of the same name.
  */
-#include <stdio.h>
-#include <string.h>
-
+#include "base/array.h"
 #include "base/decode/perfetto-events.h"
 #include "convert/export/perfetto-priv.h"
-
-/* ---- Perfetto's message -------------------------------------------------------------- */
 
 /* Whether a field of the message can hold the event's. */
 static bool member_fits(struct pf_field *f, const struct perfetto_field *to)
@@ -49,8 +46,6 @@ static void find_message(struct pf_event *e)
 		e->number = m->number;
 }
 
-/* ---- its fields ---------------------------------------------------------------------- */
-
 static bool is_one_of(const char *name, const char *const *names)
 {
 	while (*names && strcmp(name, *names))
@@ -89,8 +84,6 @@ static struct field_load find_load(const struct pf_event *e, const char *name)
 {
 	return field_load(tep_find_field(e->event, name));
 }
-
-/* ---- events -------------------------------------------------------------------------- */
 
 static enum pf_role event_role(const struct known_event *k)
 {
@@ -147,9 +140,187 @@ const struct pf_event *pf_event(struct perfetto *pf, size_t input, unsigned int 
 	return *e;
 }
 
-const char *pf_comm(const struct perfetto *pf, size_t input, int tid)
+/* A task's name by the file's table; NULL: unknown. */
+static const char *pf_comm(const struct perfetto *pf, size_t input, int tid)
 {
 	struct tep_handle *tep = pf->job->in->v[input].tep;
 
 	return tep_is_pid_registered(tep, tid) ? tep_data_comm_from_pid(tep, tid) : NULL;
+}
+
+static const char *const kinds[] = { [PF_CROSVM] = "crosvm", [PF_HYPERTRACE] = "hypertrace" };
+
+/* A thread, or a guest's client: by the index of its source. */
+struct pf_marker {
+	char *client;			/* the kept arena's; NULL: a thread */
+	uint64_t tracks[2][MARKS_OPEN]; /* crosvm's, hypertrace's; 0: not made yet */
+};
+
+/* Slice or instant of a mark. */
+struct pf_mark {
+	struct mark mark;
+	enum pf_parent kind;
+	const char *name, *whole; /* of a slice, of an instant */
+	const char *client;	  /* as a pf_marker's */
+};
+
+static uint64_t marker_track(struct perfetto *pf, const struct mark_place *at, enum pf_parent kind)
+{
+	const struct mark_source *s = &pf->marks.v[at->source];
+	struct pf_marker *m = &pf->markers[at->source];
+	uint64_t *track = &m->tracks[kind == PF_HYPERTRACE][at->lane], parent;
+	int number = (int)(s->source ^ s->source >> 32);
+	const char *comm = pf_comm(pf, s->machine, number);
+
+	if (!*track) {
+		parent = pf_parent(pf, s->machine, 0, kind, kinds[kind]);
+		*track = pf_track(
+			pf, s->machine, parent,
+			m->client ?: arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", number),
+			number);
+	}
+	return *track;
+}
+
+static void marker_put(struct perfetto *pf, const struct pf_record *r, struct pf_mark *p,
+		       const struct pf_args *args)
+{
+	struct mark_place at;
+	struct span done;
+	uint64_t track;
+	int ret;
+
+	p->mark.ts = r->ts;
+	p->mark.machine = (uint32_t)r->input;
+	p->mark.buffer = gaps_buffer(&pf->gaps, r->stream);
+	p->mark.cpu = r->cpu;
+	p->mark.pid = r->pid;
+	if (p->mark.id == MARK_NO_ID && gaps_any(&pf->gaps, r->stream)) {
+		p->mark.begins = false;
+		p->mark.name = 0;
+	}
+	ret = marks_take(&pf->marks, &p->mark, &at, &done);
+	if (ret >= 0 && pf->marks.n > pf->n_markers) {
+		const struct pf_marker new = { .client = p->client ? arena_printf(&pf->kept, "%s", p->client)
+								   : NULL };
+
+		ret = array_push(&pf->markers, &pf->n_markers, &new, sizeof(new)) ?: ret;
+	}
+	pf->bad |= ret < 0;
+	if (ret < 0 || at.source == MARKS_NO_SOURCE)
+		return;
+	track = marker_track(pf, &at, p->kind);
+	if (ret && done.end == SPAN_BEGUN)
+		pf_instant(pf, r->input, track, r->ts, kinds[p->kind], p->whole, args);
+	else if (ret)
+		pf_end(pf, r->input, track, r->ts);
+	if (p->mark.begins)
+		pf_begin(pf, r->input, track, r->ts, kinds[p->kind], p->name, args);
+}
+
+void pf_marker_lost(struct perfetto *pf, const struct merge_record *m)
+{
+	struct mark_place at = { 0 };
+	struct span lost;
+
+	while (marks_lost(&pf->marks, gaps_buffer(&pf->gaps, m->stream), &at, &lost))
+		pf_end(pf, lost.machine, marker_track(pf, &at, PF_HYPERTRACE), m->ts);
+}
+
+void pf_marker_release(struct perfetto *pf)
+{
+	marks_release(&pf->marks);
+	free(pf->markers);
+}
+
+static void crosvm_mark(struct perfetto *pf, const struct pf_record *r, const struct crosvm_line *line)
+{
+	const char *name = arena_text(&pf->arena, line->name.p, line->name.len);
+	struct pf_mark mark = { .mark = { .source = (uint32_t)r->pid,
+					  .name = mark_name(line->name.p, line->name.len),
+					  .id = line->id,
+					  .begins = line->enter },
+				.kind = PF_CROSVM,
+				.name = name,
+				.whole = name };
+	struct crosvm_part left = line->args, expr, value;
+	struct pf_args *args = pf_args(pf);
+
+	if (line->category.p)
+		pf_arg_text(args, "category", line->category.p, line->category.len);
+	pf_arg_u64(args, "id", line->id);
+	while (left.p && crosvm_arg(&left, &expr, &value))
+		pf_arg_text(args, arena_text(&pf->arena, expr.p, expr.len), value.p, value.len);
+	marker_put(pf, r, &mark, args);
+}
+
+/* client: NULL: a thread marks. */
+static void hypertrace_mark(struct perfetto *pf, const struct pf_record *r, uint64_t source,
+			    const char *client, const struct hypertrace_event *e)
+{
+	struct pf_mark mark = { .mark = { .source = source, .id = MARK_NO_ID },
+				.kind = PF_HYPERTRACE,
+				.client = client };
+	const char *name = hypertrace_name(pf->desc, e);
+	struct pf_args *args = pf_args(pf);
+	struct buf value = { 0 };
+	char number[24];
+	size_t len;
+	int way;
+
+	if (!name && e->n_args)
+		name = arena_printf(&pf->arena, "%llu", (unsigned long long)e->arg[0]);
+	if (e->has_client)
+		pf_arg_u64(args, "client", e->client);
+	if (e->has_cpu)
+		pf_arg_hex(args, "cpu", e->cpu);
+	for (size_t i = 1; i < e->n_args; i++) {
+		const char *arg;
+
+		value.len = 0;
+		arg = hypertrace_arg(pf->desc, e, i, &value);
+		snprintf(number, sizeof(number), "arg%zu", i + 1);
+		if (buf_str(&value))
+			pf_arg_text(args, arg ? arg : number, buf_str(&value), value.len);
+	}
+	buf_release(&value);
+	mark.whole = arena_text(&pf->arena, name ? name : HYPERTRACE_EVENT, 256);
+	len = hypertrace_span_name(mark.whole, &way);
+	len = len < 63 ? len : 63;
+	mark.name = arena_printf(&pf->arena, "%.*s", (int)len, mark.whole);
+	mark.mark.begins = way > 0;
+	if (way) /* else it ends nothing, for nothing has that name */
+		mark.mark.name = mark_name(mark.name, len);
+	marker_put(pf, r, &mark, args);
+}
+
+void pf_marker_record(struct perfetto *pf, const struct pf_record *r)
+{
+	struct hypertrace_event e;
+	struct mark_text text;
+	const uint8_t *data;
+	const char *guest;
+	size_t n;
+
+	if (r->event->role == PF_MARK) {
+		/* a guest's program moves from vCPU to vCPU, and is the same client */
+		if (r->event->marks && marks_load(r->event->marks, r->data, r->len, &e, &guest, &n))
+			hypertrace_mark(pf, r, hypertrace_source(e.client, guest, n),
+					arena_printf(&pf->arena, "%.*s client %llu", (int)n, guest,
+						     (unsigned long long)e.client),
+					&e);
+		return;
+	}
+	if (field_load_bytes(&r->event->text, r->data, r->len, &data, &n) != 1)
+		return;
+	switch (mark_line((const char *)data, n, &text)) {
+	case MARK_CROSVM:
+		crosvm_mark(pf, r, &text.crosvm);
+		break;
+	case MARK_HYPERTRACE:
+		hypertrace_mark(pf, r, (uint32_t)r->pid, NULL, &text.event);
+		break;
+	default:
+		break;
+	}
 }

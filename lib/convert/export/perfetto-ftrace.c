@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Runs of records as packets, compressed as Perfetto's own are: bundles of a CPU's events. */
-#include <errno.h>
 #include <libdeflate.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "convert/export/perfetto-priv.h"
 #include "base/array.h"
@@ -94,8 +91,6 @@ static void generic_event(struct buf *b, const struct pf_record *r)
 	pb_close(b, message);
 }
 
-/* ---- bundles ------------------------------------------------------------------------ */
-
 /* As many records of a CPU as go into one bundle, from r on; returns the next one, or NULL. */
 static const struct pf_record *put_bundle(const struct perfetto *pf, struct buf *b, const struct pf_record *r)
 {
@@ -150,8 +145,6 @@ void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c)
 			r = put_bundle(pf, &c->packets, r);
 }
 
-/* ---- runs of records ------------------------------------------------------------------------- */
-
 struct pf_chunk *pf_chunk_new(size_t n_cpus)
 {
 	struct pf_chunk *c = calloc(1, sizeof(*c));
@@ -191,8 +184,6 @@ void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r)
 	late.data = data;
 	c->kept.bad |= array_push(&c->late, &c->n_late, &late, sizeof(late)) != 0;
 }
-
-/* ---- compressing ------------------------------------------------------------------------ */
 
 int pf_chunk_zip(struct pf_chunk *c, struct buf *out)
 {

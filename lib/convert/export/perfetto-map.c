@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Hash table of what the Perfetto exporter keeps by CPU or by thread. */
-#include <stdlib.h>
-
 #include "convert/export/perfetto-priv.h"
 
 void *pf_map_find(const struct pf_map *m, size_t input, unsigned int number, unsigned int kind)

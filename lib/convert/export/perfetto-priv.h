@@ -156,14 +156,14 @@ struct perfetto {
 	struct pf_event ***events; /* by input and id */
 	size_t n_cpus;		   /* PERFETTO_CPUS of each input */
 	bool begun, bad;
-	struct pf_map cpus;   /* perfetto-hyp.c: CPU */
+	struct pf_map cpus;   /* perfetto.c: CPU */
 	struct pf_map tracks; /* perfetto-state.c: owner, or CPU of a guest */
 	struct pf_map exits;  /* perfetto-state.c: thread */
 	struct steps *meanings;
 	struct step_batch steps;
 	struct states *states;
 	struct gaps gaps;
-	struct marks marks; /* perfetto-marker.c: and by source */
+	struct marks marks; /* perfetto-event.c: and by source */
 	struct pf_marker *markers;
 	size_t n_markers;
 	struct pf_map parents; /* perfetto-track.c: the caller's, enum pf_parent */
@@ -181,9 +181,6 @@ static inline bool pf_number(const struct field_load *f, const struct pf_record 
 	*out = 0;
 	return f->kind == FIELD_NUMBER && field_load_number(f, r->data, r->len, out);
 }
-
-/* A task's name by the file's table; NULL: unknown. */
-const char *pf_comm(const struct perfetto *pf, size_t input, int tid);
 
 /* ---- the kernels' events: perfetto-ftrace.c ----------------------------------------- */
 
@@ -226,20 +223,12 @@ void pf_arg_fields(struct pf_args *a, const struct pf_record *r);
 
 /* ---- slices of them ------------------------------------------------------------ */
 
-/* The hypervisor's time, by CPU: perfetto-hyp.c. Only the hypervisor's events, m: the same; sets r->how. */
-void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, struct pf_record *r);
-void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu);
-/* The chunk is full: what waits in it waits for the next one. */
-void pf_hyp_keep(struct perfetto *pf);
-void pf_hyp_finish(struct perfetto *pf);
-void pf_hyp_release(struct perfetto *pf);
-
 /* States of vCPUs and guests' tasks: perfetto-state.c. A state_listener. */
 int pf_state_span(void *perfetto, const struct state_span *span);
 /* Keeps the fields of kvm_exit and kvm_guest_fault. */
 void pf_exit_record(struct perfetto *pf, const struct pf_record *r);
 
-/* Marks of programs in trace_marker, of crosvm and hypertrace: perfetto-marker.c. Only these two roles. */
+/* Marks of programs in trace_marker, of crosvm and hypertrace: perfetto-event.c. Only these two roles. */
 void pf_marker_record(struct perfetto *pf, const struct pf_record *r);
 /* Events are missing before that record, or after it. */
 void pf_marker_lost(struct perfetto *pf, const struct merge_record *m);

@@ -3,9 +3,6 @@
  * States of vCPUs and stolen time of guests' tasks, by the model of ask/states/states.h: a track of slices
  * for each vCPU, and for each CPU of a guest one of its tasks' stolen time. Unknown time has no slice.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/decode/esr.h"
 #include "convert/export/perfetto-priv.h"
 
@@ -25,8 +22,6 @@ struct exit_detail {
 	uint64_t ts, pc, esr, address;
 	bool has_pc, has_fault;
 };
-
-/* ---- tracks ----------------------------------------------------------------------------- */
 
 static uint64_t vcpu_track(struct perfetto *pf, const struct state_owner *o)
 {
@@ -66,8 +61,6 @@ static uint64_t state_track(struct perfetto *pf, const struct state_span *s)
 					   arena_printf(&pf->arena, "CPU %u", s->cpu), (int)s->cpu);
 	return t ? t->track : 0;
 }
-
-/* ---- exits ------------------------------------------------------------------------------------ */
 
 void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
 {
@@ -109,8 +102,6 @@ static void exit_args(struct perfetto *pf, struct pf_args *args, const struct st
 	esr_text(d->esr, text, sizeof(text));
 	pf_arg_text(args, "syndrome", text, strlen(text));
 }
-
-/* ---- slices ------------------------------------------------------------------------------------- */
 
 static const struct pf_args *state_args(struct perfetto *pf, const struct state_span *s, const char *reason)
 {

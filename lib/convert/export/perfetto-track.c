@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Tracks of our own in a Perfetto trace, and the slices and arguments on them. */
-#include <string.h>
-
 #include "convert/export/perfetto-priv.h"
 
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PARENT = 5, TRACK_CHILD_ORDERING = 11, TRACK_RANK = 12 };
@@ -97,8 +95,6 @@ void pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, 
 {
 	track_event(pf, input, track, ts, INSTANT, category, name, args);
 }
-
-/* ---- args ------------------------------------------------------------------------- */
 
 static void arg_number(struct pf_args *a, const char *name, unsigned int type, uint64_t v)
 {

@@ -1,22 +1,171 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* hyptrace export --perfetto: what comes first in a trace, and which part takes which record. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "file/dat/options.h"
-#include "convert/export/perfetto-priv.h"
-#include "read/pipeline.h"
+/* hyptrace export --perfetto: what comes first in a trace, which part takes which record, and the tracks of
+ * the hypervisor. */
 #include "base/cursor.h"
+#include "base/decode/esr.h"
+#include "base/decode/smccc.h"
 #include "base/files.h"
+#include "convert/export/perfetto-priv.h"
+#include "file/dat/options.h"
+#include "read/pipeline.h"
+
+#define CATEGORY "hyp"
+
+/*
+ * Visits to the hypervisor of each CPU. Perfetto itself makes slices of hyp_enter
+ * and hyp_exit, gives them a reason by the events between them, and none by
+ * mainline's own `reason`. So each visit is written twice: as those events, for
+ * Perfetto's pkvm_hypervisor_events, and as a slice of ours that has it all.
+ *
+ * Perfetto takes every hyp_enter for the begin of a slice. One whose hyp_exit
+ * was lost would never end and hold all later ones, so an event is passed on as
+ * one that Perfetto knows only when its counterpart is there: a hyp_enter waits
+ * for what comes next on its CPU.
+ */
+struct cpu {
+	struct pf_item item;	 /* number: the CPU */
+	struct pf_record *enter; /* the open one: in the chunk, or `waiting` */
+	struct pf_record waiting;
+	struct buf bytes; /* of `waiting` */
+	uint64_t track;
+	struct visit visit;
+	struct pf_args args; /* of the open one */
+};
+
+static struct cpu *get_cpu(struct perfetto *pf, size_t input, unsigned int cpu)
+{
+	struct cpu *c = pf_map_find(&pf->cpus, input, cpu, 0);
+	uint64_t parent;
+
+	if (c)
+		return c;
+	c = pf_map_add(&pf->cpus, sizeof(*c), input, cpu, 0);
+	if (!c) {
+		pf->bad = true;
+		return NULL;
+	}
+	parent = pf_parent(pf, input, 0, PF_HYP, "Hypervisor (EL2)");
+	c->track = pf_track(pf, input, parent, arena_printf(&pf->arena, "CPU %u", cpu), (int)cpu);
+	return c;
+}
+
+/* A visit is over, or has no end: how long that took is unknown. */
+static void put_slice(struct perfetto *pf, struct cpu *c, const struct span *v, const char *left)
+{
+	static const char *const ends[] = { [SPAN_LOST] = "lost", [SPAN_UNENDED] = "open" };
+	size_t input = c->item.input;
+	const char *name = steps_why(pf->meanings, &pf->job->in->v[input], input, v->why) ?: "hyp";
+
+	if (v->end == SPAN_BEGUN)
+		return;
+	if (v->vcpu)
+		pf_arg_i64(&c->args, "vcpu", v->vcpu);
+	/* the form in which hyp_enter is written is known now */
+	c->enter->how = v->end == SPAN_PAIRED ? PF_KNOWN : PF_GENERIC;
+	if (c->enter == &c->waiting)
+		pf_chunk_late(pf->chunk, c->enter);
+	c->enter = NULL;
+	if (v->end != SPAN_PAIRED) {
+		pf_arg_text(&c->args, "end", ends[v->end], 4);
+		pf_instant(pf, input, c->track, v->from, CATEGORY, name, &c->args);
+		return;
+	}
+	if (left)
+		pf_arg_text(&c->args, "left_for", left, strlen(left));
+	pf_begin(pf, input, c->track, v->from, CATEGORY, name, &c->args);
+	pf_end(pf, input, c->track, v->to);
+}
+
+/* The hypervisor's time, by CPU. Only the hypervisor's events, m: the same; sets r->how. */
+static void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, struct pf_record *r)
+{
+	struct cpu *c = get_cpu(pf, r->input, r->cpu);
+	enum step_kind kind = steps_kind(pf->meanings, r->input, r->id);
+	struct span done = { .end = SPAN_BEGUN };
+	char text[ESR_TEXT_MAX > SMCCC_TEXT_MAX ? ESR_TEXT_MAX : SMCCC_TEXT_MAX];
+	const char *reason = NULL;
+	struct span_point p;
+	uint64_t v;
+
+	if (!c)
+		return;
+	if (kind != STEP_HYP_ENTER && kind != STEP_HYP_EXIT && c->visit.open) {
+		/* the fields of an event in between, and what they mean */
+		pf_arg_fields(&c->args, r);
+		if (pf_number(&r->event->esr, r, &v)) {
+			esr_text(v, text, sizeof(text));
+			pf_arg_text(&c->args, "syndrome", text, strlen(text));
+		}
+		if (pf_number(&r->event->call, r, &v)) {
+			smccc_text((uint32_t)v, text, sizeof(text));
+			pf_arg_text(&c->args, "call", text, strlen(text));
+		}
+	}
+	if (!steps_hyp_point(pf->meanings, r->input, m, 0, &p))
+		return;
+	if (p.reason != SPAN_UNKNOWN)
+		reason = steps_reason(pf->meanings, r->input, kind, p.reason);
+	if (visit_take(&c->visit, &p, &done))
+		put_slice(pf, c, &done, kind == STEP_HYP_EXIT ? reason : NULL);
+	if (kind == STEP_HYP_ENTER) {
+		c->args.n = c->args.bytes.len = 0;
+		c->enter = r;
+		r->how = PF_LEFT_OUT;
+		if (reason)
+			pf_arg_text(&c->args, "reason", reason, strlen(reason));
+	} else if (kind == STEP_HYP_EXIT && done.end != SPAN_PAIRED) {
+		r->how = PF_GENERIC;
+	}
+	pf->bad |= c->args.bytes.bad;
+}
+
+static void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
+{
+	struct cpu *c = pf_map_find(&pf->cpus, input, cpu, 0);
+	const struct span_point p = { .kind = POINT_LOST };
+	struct span done;
+
+	if (c && visit_take(&c->visit, &p, &done))
+		put_slice(pf, c, &done, NULL);
+}
+
+static void keep_enter(void *perfetto, void *cpu)
+{
+	struct perfetto *pf = perfetto;
+	struct cpu *c = cpu;
+
+	if (!c->enter || c->enter == &c->waiting)
+		return;
+	c->bytes.len = 0;
+	buf_add(&c->bytes, c->enter->data, c->enter->len);
+	pf->bad |= c->bytes.bad;
+	c->waiting = *c->enter;
+	c->waiting.data = c->bytes.data;
+	c->waiting.lost = false; /* the chunk has it */
+	c->enter = &c->waiting;
+}
+
+static void leave_open(void *perfetto, void *cpu)
+{
+	struct cpu *c = cpu;
+	struct span open;
+
+	if (visit_finish(&c->visit, &open))
+		put_slice(perfetto, c, &open, NULL);
+}
+
+static void cpu_release(void *cpu)
+{
+	struct cpu *c = cpu;
+
+	buf_release(&c->args.bytes);
+	buf_release(&c->bytes);
+}
 
 enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
 enum { SYNC_CLOCKS = 1, SYNCED_CLIENT = 2, SYNCED_HOST = 3 };
 /* Of BuiltinClock. */
 enum { CLOCK_ID_BOOTTIME = 6 };
-
-/* ---- the begin of a trace -------------------------------------------------------------- */
 
 static void put_uts(struct buf *b, unsigned int field, const char *text)
 {
@@ -175,8 +324,6 @@ static void put_tasks(struct perfetto *p, size_t i, uint64_t ts)
 	}
 }
 
-/* ---- records, in order ---------------------------------------------------------------- */
-
 static void chunk_record(struct perfetto *p, const struct merge_record *m, struct pf_record *r)
 {
 	const struct merge_stream *s = merge_stream(p->job->timeline->merge, m);
@@ -267,11 +414,10 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 	}
 	if (m->n)
 		states_until(p->states, m->v[m->n - 1].ts);
-	pf_hyp_keep(p);
+	/* what waits in a full chunk waits for the next one */
+	pf_map_each(&p->cpus, keep_enter, p);
 	return ret ?: export_tell(p->job) ?: chunk_status(p);
 }
-
-/* ---- packets, side by side ------------------------------------------------------------- */
 
 static int perfetto_work(void *ctx, struct pipeline_run *run)
 {
@@ -302,15 +448,13 @@ static int perfetto_finish(struct perfetto *p)
 	int ret = perfetto_before(p, &run);
 
 	if (!ret) {
-		pf_hyp_finish(p);
+		pf_map_each(&p->cpus, leave_open, p);
 		ret = states_end(p->states) ?: chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
 	}
 	pf_chunk_free(run.own);
 	buf_release(&run.out);
 	return ret;
 }
-
-/* ---- all of it ------------------------------------------------------------------------ */
 
 static int check_cpus(const struct inputs *in, const struct log *log)
 {
@@ -367,7 +511,7 @@ int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, 
 	states_close(p.states);
 	step_batch_release(&p.steps);
 	steps_close(p.meanings);
-	pf_hyp_release(&p);
+	pf_map_release(&p.cpus, cpu_release);
 	pf_map_release(&p.tracks, NULL);
 	pf_map_release(&p.exits, NULL);
 	pf_marker_release(&p);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Recognises files that can be imported by their first bytes, and lines of a trace in a kernel's log. */
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "convert/import/import.h"
 #include "convert/import/qemu-priv.h"

@@ -5,7 +5,7 @@
 #include "file/dat/page.h"
 #include "record/spool/spool.h"
 
-/* Shared by import.c, hyp-events.c, pftrace-kind.c and pftrace-machine.c. */
+/* Shared by import.c, pftrace-kind.c and pftrace-machine.c. */
 
 #define IMPORT_PAGE 4096
 
@@ -14,12 +14,6 @@ int import_begin(struct spool *spool);
 
 /* The print format of an event that hypervisors are known to have; NULL: it is not known. */
 const char *import_known_print(const char *name);
-
-/* The events into the spool, with ids from first_id on. events: import_opts.events. */
-int import_events(struct spool *spool, const char *events, bool raw, unsigned int first_id,
-		  const struct log *log);
-/* The layout of raw pages, from its header_page. */
-int import_layout(const char *events, struct page_layout *out, const struct log *log);
 
 /*
  * The begin of a trace's text in a line of *len bytes, and its length without the line's end in *len:

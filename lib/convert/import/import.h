@@ -2,8 +2,6 @@
 #ifndef HYPTRACE_IMPORT_H
 #define HYPTRACE_IMPORT_H
 
-#include <stdint.h>
-
 #include "record/drain/remote.h"
 #include "base/log.h"
 #include "base/strings.h"

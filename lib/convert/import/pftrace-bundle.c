@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A bundle of a CPU's events, with those of compact_sched, in the order of time. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cursor.h"
 #include "convert/import/pftrace-priv.h"
 #include "base/array.h"
@@ -47,8 +43,6 @@ struct bundle {
 	struct bundle_text *texts;
 	size_t n_texts;
 };
-
-/* ---- its parts ------------------------------------------------------------------------------ */
 
 static struct pft_item *bundle_add(struct bundle *b)
 {
@@ -195,8 +189,6 @@ static int item_order(const void *a, const void *b)
 	return ORDER(x->ts, y->ts) ?: item_rank(x) - item_rank(y) ?: ORDER(x->index, y->index);
 }
 
-/* ---- compact_sched ------------------------------------------------------------------------------ */
-
 static struct pft_value number_value(uint32_t number, int64_t v)
 {
 	return (struct pft_value){ .number = number, .v = (uint64_t)v };
@@ -265,8 +257,6 @@ static int compact_waking(struct bundle *b, struct pft_cpu *c, struct pft_item *
 	item->flags = b->lists[WAKING_FLAGS].n ? (uint32_t)b->lists[WAKING_FLAGS].v[i] : 0;
 	return ret ?: pft_event(b->p, b->m, b->s, c->cpu, item, v, ARRAY_SIZE(v), b->lost);
 }
-
-/* ---- all of it ------------------------------------------------------------------------------------ */
 
 static int compact_event(struct bundle *b, struct pft_item *item)
 {

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events that a trace describes itself: those that Perfetto has no message for, as of its version 50. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/format.h"
 #include "convert/import/pftrace-priv.h"
 #include "base/array.h"

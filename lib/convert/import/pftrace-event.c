@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* An event of a Perfetto trace becomes a record of its buffer. */
-#include <stdio.h>
-#include <string.h>
-
 #include "record/hyp/hypevents.h"
 #include "convert/import/pftrace-priv.h"
 #include "base/array.h"

@@ -4,11 +4,6 @@
  * events, by the table, or as a list of the values that came. The layout is ours, the print format the
  * kernel's.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/files.h"
 #include "file/dat/format.h"
 #include "record/hyp/hypevents.h"
@@ -18,8 +13,6 @@
 
 #define FORMAT_MAX  (1u << 20)
 #define COLUMNS_MAX 2048 /* bytes of a record but for its texts, which get the rest of a page */
-
-/* ---- columns --------------------------------------------------------------------------- */
 
 static int column_add(struct pft_kind *k, const struct pft_column *c)
 {
@@ -92,8 +85,6 @@ static bool columns_fit(const struct pft_kind *k, const struct pft_value *v, siz
 			return false;
 	return true;
 }
-
-/* ---- a copy of the kernel's events ----------------------------------------------------------- */
 
 /* -EINVAL: no value of Perfetto's can fill it. */
 static int file_column(struct pft_column *c, const struct event_field *f)
@@ -182,8 +173,6 @@ static int format_copied(struct pft *p, struct pft_kind *k, const struct perfett
 	return 0;
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
-
 static int format_known(struct pft_kind *k, const struct perfetto_event *row, const struct pft_value *v,
 			size_t n)
 {
@@ -204,8 +193,6 @@ static int format_known(struct pft_kind *k, const struct perfetto_event *row, co
 	k->print_fmt = strdup(print_fmt);
 	return k->print_fmt ? 1 : -ENOMEM;
 }
-
-/* ---- the values that came ----- */
 
 /* A kernel's name of an event or a field: nothing else can stand in a format. */
 static bool is_name(const char *name, size_t len)
@@ -259,8 +246,6 @@ static int format_plain(struct pft_kind *k, const struct perfetto_event *row, co
 	buf_release(&print);
 	return ret ?: k->print_fmt ? 1 : -ENOMEM;
 }
-
-/* ---- all of it ---------------------------------------------------------------------------------- */
 
 static int pft_format(struct pft *p, struct pft_kind *k, const struct perfetto_event *row,
 		      const struct pft_value *v, size_t n)

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A machine of a Perfetto trace: its buffers, tasks and symbols, in a spool that becomes its file. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/format.h"
 #include "record/drain/spool-to-dat.h"
 #include "convert/import/import-priv.h"
@@ -12,8 +7,6 @@
 #include "base/files.h"
 
 #define PID_BLOCKS 4096 /* of 1024 tasks: PID_MAX_LIMIT */
-
-/* ---- tasks ------------------------------------------------------------------------------- */
 
 struct pft_task_names {
 	char (*blocks[PID_BLOCKS])[16];
@@ -59,8 +52,6 @@ static int tasks_text(const struct pft_machine *m)
 	return ret;
 }
 
-/* ---- symbols ------------------------------------------------------------------------------- */
-
 /* Numbers of different sources, and of different times, are different addresses. */
 void pft_source_symbols(struct pft_machine *m, struct pft_source *s)
 {
@@ -79,8 +70,6 @@ void pft_symbol(struct pft_machine *m, const struct pft_source *s, uint64_t numb
 		buf_printf(&m->symbols, "%016llx T %.*s\n",
 			   (unsigned long long)(s->symbols | (uint32_t)number), (int)len, text);
 }
-
-/* ---- machines --------------------------------------------------------------------------------- */
 
 static const char *machine_clock(const struct pft_machine *m)
 {
@@ -159,8 +148,6 @@ struct pft_source *pft_source(struct pft *p, struct pft_machine *m, uint32_t seq
 	return s;
 }
 
-/* ---- CPUs -------------------------------------------------------------------------------------- */
-
 static int cpu_emit(void *ctx, const void *page, size_t size)
 {
 	const struct pft_cpu *c = ctx;
@@ -224,8 +211,6 @@ int pft_source_lost(struct pft *p, struct pft_machine *m, struct pft_source *s)
 	p->result->lost++;
 	return ret ?: s->is_hyp ? buffer_lost(m->hyp) : 0;
 }
-
-/* ---- statistics -------------------------------------------------------------------------------- */
 
 enum { STATS_PHASE = 1, STATS_CPU = 2, STATS_BEGIN = 1, STATS_END = 2 };
 /* Of a CPU: its number, and what stats of tracefs has. */
@@ -306,8 +291,6 @@ static int source_stat_texts(struct pft *p, struct pft_machine *m, const struct 
 	}
 	return ret;
 }
-
-/* ---- the file -------------------------------------------------------------------------------------- */
 
 static int buffer_finish(struct pft_machine *m, const struct pft_buffer *b)
 {

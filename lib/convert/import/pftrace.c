@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A Perfetto trace, packet by packet. */
-
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -25,8 +20,6 @@ struct packet {
 	uint64_t sequence, machine;
 	bool cleared, dropped;
 };
-
-/* ---- parts of a packet other than events ------------------------------------------------------------ */
 
 /* A number and the first text of a message, by their fields. */
 static int take_pair(struct cursor c, unsigned int number, uint64_t *v, unsigned int name,
@@ -144,8 +137,6 @@ static int take_system(struct pft_machine *m, struct cursor c)
 	return ret;
 }
 
-/* ---- packets --------------------------------------------------------------------------------------- */
-
 static int packet_parse(struct packet *k, struct cursor c)
 {
 	const struct {
@@ -250,8 +241,6 @@ static int packet_or_bad(struct pft *p, struct cursor c, bool outer)
 	return ret == -EBADMSG ? 0 : ret;
 }
 
-/* ---- packets that hold others ------------------------------------------------------------------------- */
-
 static int unzip_packets(const struct wire_field *f, struct buf *out)
 {
 	z_stream z = { .next_in = (uint8_t *)(uintptr_t)f->data, .avail_in = (unsigned int)f->len };
@@ -302,8 +291,6 @@ static int packets_unpack(struct pft *p, const struct packet *k)
 	buf_release(&trace);
 	return ret;
 }
-
-/* ---- the trace ----- */
 
 /* 1: a number; 0: the end; -EBADMSG. */
 static int read_varint(FILE *in, uint64_t *v)
@@ -388,8 +375,6 @@ static int read_input(struct pft *p)
 	return ret;
 }
 
-/* ---- its files ----- */
-
 static int write_machine(struct pft *p, struct pft_machine *m)
 {
 	const char *host = p->o->output;
@@ -431,10 +416,8 @@ int pftrace_import(const struct pftrace_opts *o, struct pftrace_result *r)
 	if (p.n_left_out && buf_str(&text))
 		log_warn(o->log, "events that are not known are left out: %s", (char *)text.data);
 	buf_release(&text);
-	if (!ret && !r->events) {
-		log_err(o->log, "'%s' has no events of a kernel or hypervisor", o->input);
-		ret = -ENODATA;
-	}
+	if (!ret && !r->events)
+		ret = log_fail(o->log, -ENODATA, "'%s' has no events of a kernel or hypervisor", o->input);
 	for (size_t i = 0; i < p.n_machines && !ret; i++)
 		ret = write_machine(&p, p.machines[i]);
 	for (size_t i = 0; i < p.n_machines; i++)

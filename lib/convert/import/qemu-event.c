@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* QEMU's trace events: those with fields of their own, by its files trace-events; the others are a text. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cursor.h"
 #include "convert/import/qemu-priv.h"
 #include "base/array.h"

@@ -4,8 +4,6 @@
 #include "base/cursor.h"
 #include "convert/import/import.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -43,8 +41,6 @@ struct qemu {
 	struct ring *rings;	   /* of the guest's marks; NULL: not wanted */
 	char *guest;
 };
-
-/* ---- lines ---------------------------------------------------------------------------------- */
 
 /* So many digits, from least to most of them. */
 static bool line_digits(struct cursor *c, size_t least, size_t most, uint64_t *v)
@@ -144,8 +140,6 @@ static int log_read(struct qemu *q)
 	return 0;
 }
 
-/* ---- the simple back end ------------------------------------------------------------------------ */
-
 /* -EBADMSG: nothing can come behind it. */
 static int simple_event(struct qemu *q, struct cursor *c)
 {
@@ -211,8 +205,6 @@ static int simple_read(struct qemu *q)
 	return ret == -EBADMSG ? 0 : ret;
 }
 
-/* ---- marks ---------------------------------------------------------------------------------------- */
-
 /*
  * Numbers doorbells from the last one back: each is within 32,768 of the one of its client that comes after
  * it, of whose number it has 16 bits. -ENOMEM.
@@ -262,8 +254,6 @@ static int qemu_open_marks(struct qemu *q)
 		log_warn(q->o->log, "the memory of %s, '%s': %s", q->guest, path + 1, ring_why(q->rings));
 	return ret;
 }
-
-/* ---- the file ------------------------------------------------------------------------------------- */
 
 static int event_order(const void *a, const void *b)
 {

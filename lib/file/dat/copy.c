@@ -2,9 +2,6 @@
 /* Writes a trace.dat anew: a part of it, pieces of it together, or all of it with other options. */
 #include "file/dat/copy.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -25,8 +22,6 @@ struct copying {
 	struct buf names;
 	const struct log *log;
 };
-
-/* ---- texts ----------------------------------------------------------------------- */
 
 /* Formats of one system stand together; those of "ftrace" come by themselves. */
 static int copy_systems(struct copying *w)
@@ -119,8 +114,6 @@ static int copy_own_options(struct copying *w)
 	}
 	return 0;
 }
-
-/* ---- pages ------------------------------------------------------------------------- */
 
 /* Pages of one CPU on their way. */
 struct copied_cpu {
@@ -308,8 +301,6 @@ static int unpack_buffer(struct copying *w, size_t i, uint64_t *passed)
 	}
 	return 0;
 }
-
-/* ---- the file ------------------------------------------------------------------------- */
 
 /* A file without a name beside path, which is where there is room for it. */
 static int open_beside(const char *path)

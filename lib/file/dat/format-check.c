@@ -2,10 +2,6 @@
 /* The check of an event's format before libtraceevent reads it. */
 #include "file/dat/print-format.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define COMMON_MAX 16  /* kernels' have five */
 #define FIELDS_MAX 512 /* and up to 40 of their own */
 

@@ -3,9 +3,6 @@
 #include "file/dat/format.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/strings.h"

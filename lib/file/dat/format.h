@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_FORMAT_H
 #define HYPTRACE_FORMAT_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/std.h"
 
 /* Event format files of tracefs: events/<system>/<event>/format. */
 

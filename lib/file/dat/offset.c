@@ -4,11 +4,6 @@
 #include "base/array.h"
 #include "base/cursor.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define LONE_KNOT_NS 1000000000ull
 #define KNOT_BYTES   24 /* time, offset, scaling */
 

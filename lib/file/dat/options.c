@@ -5,10 +5,6 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 
 void dat_options_release(struct dat_options *o)

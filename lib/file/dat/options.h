@@ -2,9 +2,6 @@
 #ifndef HYPTRACE_DAT_OPTIONS_H
 #define HYPTRACE_DAT_OPTIONS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "file/dat/writer.h"
 
 /*

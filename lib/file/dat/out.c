@@ -3,10 +3,6 @@
 #include "file/dat/out.h"
 #include "base/files.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define OUT_SIZE (256u << 10)
 
 int dat_out_init(struct dat_out *o, int fd)

@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_DAT_OUT_H
 #define HYPTRACE_DAT_OUT_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * The file being written: small writes gathered, places patched afterwards.

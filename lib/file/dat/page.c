@@ -3,10 +3,6 @@
 #include "file/dat/page.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/cursor.h"

@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_PAGE_H
 #define HYPTRACE_PAGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * Sub-buffers ("pages") of the kernel's ring buffer, as trace_pipe_raw hands

@@ -2,10 +2,6 @@
 /* The stretches between regions in which nothing was recorded, as an option of a file. */
 #include "file/dat/pauses.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/array.h"
 #include "base/cursor.h"
 
@@ -33,15 +29,13 @@ void pauses_encode(const struct pauses *p, const char *clock, struct buf *out)
 	}
 }
 
-int pauses_decode(const void *data, size_t len, const char **clock, struct pauses *out)
+int pauses_decode(const void *data, size_t len, struct pauses *out)
 {
 	size_t name = strnlen(data, len);
 	struct cursor c = cursor_at((const uint8_t *)data + name + 1, name < len ? len - name - 1 : 0);
 	int ret = name < len && !(cursor_left(&c) % sizeof(struct pause)) ? 0 : -EBADMSG;
 
 	*out = (struct pauses){ 0 };
-	if (clock)
-		*clock = data;
 	while (!ret && cursor_left(&c)) {
 		uint64_t from = cursor_u64(&c), to = cursor_u64(&c);
 		bool sorted = from <= to && (!out->n || from >= out->v[out->n - 1].to);

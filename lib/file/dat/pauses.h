@@ -26,8 +26,8 @@ struct pauses {
 int pauses_add(struct pauses *p, uint64_t from, uint64_t to);
 /* Adds the option's bytes. */
 void pauses_encode(const struct pauses *p, const char *clock, struct buf *out);
-/* clock: NULL, or what it points to gets the name, inside data. -EBADMSG: makes no sense; -ENOMEM. */
-int pauses_decode(const void *data, size_t len, const char **clock, struct pauses *out);
+/* The stretches of such bytes. -EBADMSG: makes no sense; -ENOMEM. */
+int pauses_decode(const void *data, size_t len, struct pauses *out);
 void pauses_release(struct pauses *p);
 /*
  * Whether a pause lies between two records that follow each other, or one of them in it. next: 0 before the

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Rewrites what libtraceevent does not know in print formats, and takes their conversions apart. */
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "file/dat/print-format.h"
 #include "base/array.h"

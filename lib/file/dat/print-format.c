@@ -4,9 +4,6 @@
 #include "base/array.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define INDEX_MASK	"4095"	/* no array of a kernel's record has more items */
 #define PRINT_LOOKS_MAX 32768	/* each of a probe's 128 arguments, among them all, is 17,024 */
@@ -49,8 +46,6 @@ static bool print_deeper(struct print *c)
 {
 	return ++c->depth <= PRINT_DEPTH_MAX || print_fail(c, -E2BIG, "is nested deeper than any kernel's");
 }
-
-/* ---- words ---------------------------------------------------------------------- */
 
 /* Next character that is not a blank. libtraceevent ends some lists at a newline: refused here. */
 static char print_peek(struct print *c)
@@ -134,8 +129,6 @@ static bool print_strings(struct print *c)
 	return ok;
 }
 
-/* ---- numbers that a record chooses ---------------------------------------------------- */
-
 static void print_flush(struct print *c)
 {
 	buf_add(c->out, c->copied, (size_t)(c->p - c->copied));
@@ -193,8 +186,6 @@ static bool print_divisor(struct print *c)
 		return print_fail(c, -EINVAL, "divides by what may be 0");
 	return true;
 }
-
-/* ---- fields --------------------------------------------------------------------- */
 
 static const struct event_field *print_field_of(struct print *c, const struct word *w)
 {
@@ -254,8 +245,6 @@ static bool print_index(struct print *c, const char *start)
 	return print_masked(c, INDEX_MASK, "]") && print_expect(c, "]") &&
 	       (print_peek(c) != '[' || print_unread(c));
 }
-
-/* ---- calls ---------------------------------------------------------------------- */
 
 static bool print_pair(struct print *c)
 {
@@ -345,8 +334,6 @@ static bool print_function(struct print *c, const struct word *w)
 		return print_dynamic(c, true);
 	return word_is(w, "sizeof") ? print_sizeof(c) : print_call(c, w);
 }
-
-/* ---- expressions ---------------------------------------------------------------- */
 
 /* "unsigned long *)": whether it is all up to the parenthesis; c is put back where it is not. */
 static bool print_type(struct print *c)
@@ -517,8 +504,6 @@ static bool print_cond(struct print *c)
 	c->depth = depth;
 	return ok;
 }
-
-/* ---- the whole ------------------------------------------------------------------ */
 
 /* The strings in front, which are one, and the arguments that they take. */
 static bool print_head(struct print *c)

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The pages of one CPU in a trace.dat, in order: as they are, or chunk by chunk out of zstd. */
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "file/dat/reader-priv.h"
 #include "base/array.h"
 #include "base/files.h"
-
-/* ---- zstd's contexts --------------------------------------------------------------------- */
 
 #define KEPT 16
 
@@ -72,8 +67,6 @@ static int unzip(struct unzips *u, const void *in, size_t csize, void *out, size
 		return -ENOMEM;
 	return ZSTD_isError(n) || n != usize ? -EBADMSG : 0;
 }
-
-/* ---- bytes of the file ------------------------------------------------------------------- */
 
 int reader_bad(const struct reader *r, const char *what)
 {
@@ -173,8 +166,6 @@ struct reader_pages {
 	size_t block_at;	    /* of the next page in it; bytes */
 };
 
-/* ---- blocks -------------------------------------------------------------------------- */
-
 struct reader_block *reader_block_hold(struct reader_pages *p)
 {
 	atomic_fetch_add_explicit(&p->block->holders, 1, memory_order_relaxed);
@@ -218,8 +209,6 @@ static int empty_block(struct reader_pages *p, int error)
 	return error;
 }
 
-/* ---- pages as they are ------------------------------------------------------------------ */
-
 static int read_block(struct reader_pages *p, size_t len)
 {
 	int ret = new_block(p, len) ?: reader_read(p->r, p->at, p->block->data, len);
@@ -248,8 +237,6 @@ static int next_plain(struct reader_pages *p)
 		ret = read_block(p, p->page_size);
 	return ret ? ret : 1;
 }
-
-/* ---- chunks out of zstd -------------------------------------------------------------------- */
 
 /* Compressed pages begin with the number of chunks. */
 static int take_chunks(struct reader_pages *p)
@@ -332,8 +319,6 @@ static int seek_chunk(struct reader_pages *p, uint64_t page)
 	}
 	return ret;
 }
-
-/* ---- both --------------------------------------------------------------------------------- */
 
 int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t buffer, size_t cpu)
 {

@@ -2,8 +2,6 @@
 #ifndef HYPTRACE_READER_PRIV_H
 #define HYPTRACE_READER_PRIV_H
 
-#include <stddef.h>
-
 #include "file/dat/reader.h"
 #include "base/buf.h"
 #include "base/cursor.h"

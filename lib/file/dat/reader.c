@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Opens a trace.dat: the front, then the options and sections of version 7 or the parts of version 6. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "file/dat/reader-priv.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Parts of both versions of a trace.dat: the magic, the texts, the options. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/writer-parts.h"
 #include "base/files.h"
 #include "base/strings.h"

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes a trace.dat: what no file can hold is refused first, then one of the two versions is made. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/writer-parts.h"
 #include "file/dat/writer.h"
 #include "base/array.h"
-
-/* ---- version 6 --------------------------------------------------------------------------- */
 
 /* "flyrecord", the table of {offset, size}, the clock; then the pages. */
 static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t n_cpus)
@@ -104,8 +98,6 @@ out:
 	free(at);
 	return ret;
 }
-
-/* ---- version 7 --------------------------------------------------------------------------- */
 
 #define SECTION_COMPRESSED 1
 /* id, flags, string id, size */

@@ -2,10 +2,7 @@
 #ifndef HYPTRACE_WRITER_H
 #define HYPTRACE_WRITER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base/std.h"
 #include "base/log.h"
 
 /*

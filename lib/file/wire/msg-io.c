@@ -3,7 +3,6 @@
 #include "file/wire/msg.h"
 #include "base/clock.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>

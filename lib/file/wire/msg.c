@@ -6,9 +6,6 @@
 
 #include <ctype.h>
 #include <endian.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Sizes of the fixed parts. */
 #define REQ_FIXED  16u

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A probe on kvm_timer_vcpu_load: what CNTVOFF each VM has, from a trace instance of its own. */
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "record/clock/cntvoff.h"
@@ -108,8 +103,6 @@ void cntvoff_log_release(struct cntvoff_log *l)
 	*l = (struct cntvoff_log){ 0 };
 }
 
-/* ---- setting the probe up ------------------------------------------------------------------ */
-
 static int take_field(const struct event_format *f, const char *name, size_t size, struct event_field *out)
 {
 	const struct event_field *field = event_format_field(f, name);
@@ -204,8 +197,6 @@ void cntvoff_probe_free(struct cntvoff_probe *p)
 	free(p);
 }
 
-/* ---- reading ---------------------------------------------------------------------------- */
-
 static bool load_field(const struct page_event *e, const struct event_field *f, void *out)
 {
 	if (f->offset + f->size > e->len)
@@ -268,8 +259,6 @@ int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
 	}
 	return ret;
 }
-
-/* ---- x86 --------------------------------------------------------------------------------- */
 
 static int read_tsc_number(const char *vcpu, const char *name, int64_t *out)
 {

@@ -2,9 +2,6 @@
 #ifndef HYPTRACE_CNTVOFF_H
 #define HYPTRACE_CNTVOFF_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "record/clock/counter.h"
 #include "record/tracefs/undo.h"
 

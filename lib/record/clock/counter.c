@@ -3,18 +3,12 @@
 #include "base/files.h"
 #include "record/clock/counter.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "file/dat/page.h"
 #include "base/array.h"
-
-/* ---- a moment by a trace clock ------------------------------------------------------------- */
 
 #define PATH_LEN 96 /* of a file of the instance, which has a pid in its name */
 #define MARK_TAG 0x63797368u
@@ -162,8 +156,6 @@ int64_t clock_marker_get(const struct clock_marker *c, size_t i)
 {
 	return c->ts[i];
 }
-
-/* ---- the counter --------------------------------------------------------------------------- */
 
 #if defined(__aarch64__)
 

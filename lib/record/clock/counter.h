@@ -3,8 +3,6 @@
 #define HYPTRACE_COUNTER_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "record/tracefs/undo.h"
 

@@ -2,11 +2,8 @@
 /* A thread that samples the host's counter and its VMs' CNTVOFF while a recording runs. */
 #include "record/clock/cntvoff.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 
 #include "base/files.h"

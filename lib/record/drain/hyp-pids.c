@@ -2,9 +2,6 @@
 /* The pids of hypervisor records: a walk along the host CPU's sched_switch records. */
 #include "record/drain/spool-to-dat.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "file/dat/format.h"

@@ -5,10 +5,6 @@
 #include "base/cursor.h"
 #include "record/drain/peer.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "file/dat/page.h"
@@ -16,16 +12,12 @@
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
 
-/* ---- the metadata, as a spool keeps it ----------------------------------------------------- */
-
 /* Those that we write ourselves would be there twice. */
 static bool is_ours(uint16_t id)
 {
 	return id == DAT_TIME_SHIFT || id == DAT_GUEST || id == DAT_CPUCOUNT || id == DAT_CPUSTAT ||
 	       id == DAT_TRACEID || id == DAT_VERSION;
 }
-
-/* ---- the conversation ---------------------------------------------------------------------- */
 
 #define METADATA_MAX (256u << 20)
 

@@ -2,10 +2,8 @@
 /* Samples a guest's counter through its agent, by questions and answers in a thread of its own. */
 #include "record/drain/peer.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

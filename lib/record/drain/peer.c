@@ -2,11 +2,7 @@
 /* A guest's agent as a source for the recorder: its start, its pages, its stop and its report. */
 #include "record/drain/peer.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -21,8 +17,6 @@
  * has it. */
 #define BUFFER_KB   1408 /* of a CPU, where nothing else is asked for: the kernel's TRACE_BUF_SIZE_DEFAULT */
 #define REST_MARGIN (64u << 20) /* bytes */
-
-/* ---- a source ---------------------------------------------------------------------------------- */
 
 static struct peer *peer_of(struct source *s)
 {
@@ -85,8 +79,6 @@ static int peer_stop(struct source *s)
 	p->lost = ret;
 	return peer_failed(p, "telling it to stop", ret);
 }
-
-/* ---- the pages of its vCPUs ---------------------------------------------------------- */
 
 /*
  * Until the agent ends the stream. After CLOSE (which all guests get before the
@@ -185,8 +177,6 @@ static const struct source_ops peer_profile_ops = {
 	.drain = peer_profile_drain,
 };
 
-/* ---- opening and freeing ---------------------------------------------------------------- */
-
 int peer_open(struct peer **out, const struct peer_opts *o)
 {
 	struct peer *p = calloc(1, sizeof(*p));
@@ -227,8 +217,6 @@ void peer_free(struct peer *p)
 	free(p->ports);
 	free(p);
 }
-
-/* ---- its state ------------------------------------------------------------------ */
 
 /* Only our agent has the counter's protocol; an agent without it may be trace-cmd's. */
 bool peer_begins_itself(const struct peer *p)

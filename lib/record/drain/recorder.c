@@ -2,12 +2,9 @@
 /* The threads that drain sources into the spool: how they start, count and end. */
 #include "record/drain/recorder.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <time.h>

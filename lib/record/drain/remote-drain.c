@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes what is or was read from a hypervisor's buffer, text or raw, as full records to the spool. */
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "record/hyp/nvhe.h"
@@ -39,8 +35,6 @@ struct remote_reader {
 	unsigned int turn;	   /* id of the last one of them; 0: not known */
 	unsigned int enter, leave; /* their ids */
 };
-
-/* ---- records -------------------------------------------------------------------- */
 
 /* The vCPUs' threads are named in the file. */
 static int note_vcpu(struct remote_reader *x, int vcpu)
@@ -121,8 +115,6 @@ static int remote_reader_record(void *ctx, const struct hyprecord *rec)
 	x->d->stats->events++;
 	return ret;
 }
-
-/* ---- one CPU ---------------------------------------------------------------------- */
 
 /* Flushes, unless ret is an error, which is returned. */
 static int remote_reader_close(struct remote_reader *x, int ret)
@@ -235,8 +227,6 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
 	return ret ? ret : drain_writer_sync(&x->out);
 }
 
-/* ---- raw files that give no pages ------------------------------------------------------ */
-
 static int remote_open_cpu(const struct remote *r, unsigned int cpu, bool raw)
 {
 	char path[64];
@@ -348,8 +338,6 @@ out:
 	free(chunk);
 	return ret;
 }
-
-/* ---- what was read elsewhere ---------------------------------------------------------------- */
 
 struct feed_cpu {
 	struct remote_reader reader;

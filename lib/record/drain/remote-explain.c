@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Reasons for a missing hypervisor buffer: every cause that can be seen, in plain words. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>

@@ -126,36 +126,12 @@ struct remote_fed {
 /* Ends it and frees f; ret: what failed before, and is returned then. */
 int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out);
 
-/* ---- for remote.c, remote-switch.c and remote-drain.c only ------------------------------------ */
+/* ---- for remote.c and remote-drain.c only ----------------------------------------------------- */
 
 static inline struct remote *remote_of(struct source *s)
 {
 	return (struct remote *)((char *)s - offsetof(struct remote, source));
 }
-
-/* remote-switch.c. write: undo_write, undo_at_end or undo_poke. name: relative to the remote's directory. */
-int remote_undo_file(struct remote *r, int (*write)(struct undo *, const char *, const char *),
-		     const char *name, const char *value);
-/* The last word of the plan about an event, in the order given: 1 on, 0 off; `none`: it has none. */
-int remote_wants(const struct remote *r, const struct buffer_plan *b, const char *event, int none);
-/* Switches the event, with a message when that fails. */
-int remote_switch(struct remote *r, const char *event, bool on);
-
-/* remote-switch.c: whether -p function takes in this event: func, func_ret. */
-bool remote_is_func(const struct buffer_plan *b, const char *event);
-/* The functions of -l and -n, where the kernel traces those of the hypervisor. */
-int remote_set_functions(struct remote *r, const struct buffer_plan *b);
-
-/*
- * remote-switch.c: Android 16's buffer_size_kb shows "7 (loaded)" while there is a buffer; other
- * kernels do not show it.
- */
-bool remote_is_loaded(const struct remote *r);
-
-/* Whether tracing is on, or what was traced before is still there. */
-bool remote_runs(const struct remote *r);
-/* In place of remote_setup's steps: nothing is cleared, the plan's events come on top. */
-int remote_join(struct remote *r, const struct buffer_plan *b);
 
 /* remote-drain.c: source_ops.drain. */
 int remote_drain(struct source *s, unsigned int cpu, struct drain *d);

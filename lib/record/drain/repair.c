@@ -5,10 +5,6 @@
  */
 #include "record/drain/repair.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/page.h"
 #include "record/hyp/nvhe.h"
 #include "record/drain/spool-to-dat.h"

@@ -2,10 +2,6 @@
 /* Checks a guest's pages in its spool, and empties or cuts bad ones; marks a recording's missing end. */
 #include "record/drain/repair.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "file/dat/page.h"

@@ -56,9 +56,8 @@ struct source_ops {
 	 */
 	int (*drain)(struct source *s, unsigned int cpu, struct drain *d);
 	/* Events read and lost of a CPU, where the kernel counts them; NULL: drain_stats has them. */
-	int (*count)(
-		struct source *s, unsigned int cpu, uint64_t *events,
-		uint64_t *lost); /* Appends the CPUSTAT text of a CPU to out; NULL: the source has none. */
+	int (*count)(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost);
+	/* Appends the CPUSTAT text of a CPU to out; NULL: the source has none. */
 	int (*stat)(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out);
 	/* Frees it; NULL: another object owns the source. */
 	void (*close)(struct source *s);

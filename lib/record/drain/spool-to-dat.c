@@ -3,21 +3,16 @@
  * From a spool to a trace.dat, in the order in which the file is made: event formats, texts, buffers,
  * options; then the writer has it all. Nothing in the spool is changed.
  */
-#include "record/drain/spool-to-dat.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "file/dat/options.h"
-#include "file/dat/pauses.h"
-#include "file/dat/print-format.h"
-#include "base/outfile.h"
 #include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
+#include "base/outfile.h"
+#include "file/dat/options.h"
+#include "file/dat/pauses.h"
+#include "file/dat/print-format.h"
+#include "record/drain/spool-to-dat.h"
 
 /* ---- the hypervisor's event formats: into the spool, out of it again, and as the file has them ---- */
 
@@ -103,7 +98,7 @@ size_t remote_n_formats(const struct hypevents *e)
 	return e->n + 2; /* hyp_unknown, hyp_cntvoff */
 }
 
-void remote_format(const struct hypevents *e, size_t i, struct buf *out)
+static void remote_format(const struct hypevents *e, size_t i, struct buf *out)
 {
 	if (i <= e->n)
 		hypevents_format(e, i, out);
@@ -118,8 +113,6 @@ void remote_format(const struct hypevents *e, size_t i, struct buf *out)
 				"REC->offset, REC->low, REC->high\n");
 	}
 }
-
-/* ---- event formats --------------------------------------------------------------------- */
 
 #define SAID_MAX 8 /* messages about one spool's formats */
 
@@ -267,8 +260,6 @@ struct dat_job {
 	struct dat_options options;
 };
 
-/* ---- texts and formats ------------------------------------------------------------------------- */
-
 static int load_text(struct dat_job *j, const char *name, struct buf *out, bool needed)
 {
 	int ret = spool_get_text(j->spool, name, out);
@@ -317,8 +308,6 @@ static int job_add_texts(struct dat_job *j)
 	return 0;
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------ */
-
 static int job_add_buffers(struct dat_job *j)
 {
 	size_t n = spool_n_buffers(j->spool);
@@ -362,8 +351,6 @@ static int job_add_buffers(struct dat_job *j)
 	}
 	return 0;
 }
-
-/* ---- options ------------------------------------------------------------------------------------ */
 
 /* The text "options": those of a guest's agent, GUEST and TIME_SHIFT. */
 static int add_kept_options(struct dat_job *j)
@@ -450,8 +437,6 @@ static int job_add_options(struct dat_job *j)
 	j->file.n_options = o->n;
 	return ret;
 }
-
-/* ---- the file ----------------------------------------------------------------------------------- */
 
 int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log)
 {

@@ -92,7 +92,6 @@ int remote_events_load(struct hypevents *e, const struct spool *spool);
  * "vcpu=87 offset=9947588488 low=9947373488 high=9947588488" (ns).
  */
 size_t remote_n_formats(const struct hypevents *e);
-void remote_format(const struct hypevents *e, size_t i, struct buf *out);
 
 /* A hyp_cntvoff record, packed as in its format. */
 struct __attribute__((packed)) cntvoff_record {

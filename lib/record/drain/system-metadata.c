@@ -4,11 +4,7 @@
 #include "base/cursor.h"
 #include "base/files.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define FORMAT_MAX (1u << 20)
 #define NAMES_MAX  (128u << 20)

@@ -2,11 +2,7 @@
 /* A VM and the list of them: rows, what several sources know of one VM, its vCPUs. */
 #include "record/guest/guest-priv.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/files.h"

@@ -2,11 +2,9 @@
 #ifndef HYPTRACE_GUEST_H
 #define HYPTRACE_GUEST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "base/std.h"
 #include "base/log.h"
 
 /* Guests: what -A names, which virtual machines run here, and which host threads are their vCPUs. */

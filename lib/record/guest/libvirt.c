@@ -4,8 +4,6 @@
 #include "base/array.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 
 /*
  * libvirt, loaded when it is there. Of its API, stable since 0.9.13, by the

@@ -5,11 +5,8 @@
 #include "base/files.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CMDLINE_MAX (1u << 20)

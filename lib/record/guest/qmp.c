@@ -5,12 +5,8 @@
  * another client holds it there is no greeting, and the timeout ends the wait.
  * HTTP has one GET, an agent a connection without a byte.
  */
-#include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -4,9 +4,6 @@
 #include "base/escape.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 void guest_spec_release(struct guest_spec *s)
 {
@@ -150,13 +147,11 @@ int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *
 		ret = out->name ? 0 : -ENOMEM;
 	}
 	ret = ret ?: unix_at ? parse_unix(out, arg, rest + 5, log) : parse_address(out, arg, rest, log);
-	if (!ret && !name_fits_file(out->name)) {
-		log_err(log, "guest '%s': %s", arg,
-			!*out->name ? "the name is empty"
-				    : "the name becomes a file's name: no '/', no leading '.' or '-', "
-				      "no control characters, at most 200 bytes");
-		ret = -EINVAL;
-	}
+	if (!ret && !name_fits_file(out->name))
+		ret = log_fail(log, -EINVAL, "guest '%s': %s", arg,
+			       !*out->name ? "the name is empty"
+					   : "the name becomes a file's name: no '/', no leading '.' or '-', "
+					     "no control characters, at most 200 bytes");
 	free(text);
 	if (ret)
 		guest_spec_release(out);

@@ -2,9 +2,6 @@
 /* Android's `vm list`: run, and its output read. */
 #include "record/guest/guest-priv.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/program.h"

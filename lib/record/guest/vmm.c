@@ -2,10 +2,7 @@
 /* The VMMs: a row for each, and the command lines of those and of vhost-device-vsock. */
 #include "record/guest/guest-priv.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/array.h"

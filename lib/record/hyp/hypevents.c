@@ -3,9 +3,6 @@
 #include "record/hyp/hypevents.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "record/hyp/text-pattern.h"
 #include "base/array.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Records in the written form: vCPU and reason; made of a text, an unknown id or Android's raw pages. */
-#include <errno.h>
-#include <string.h>
-
 #include "record/hyp/text-pattern.h"
 
 static const struct hypevent *written_event(const struct hypevents *e, const uint8_t *data, size_t len)

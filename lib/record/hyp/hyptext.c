@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Lines of the hypervisor's trace_pipe into records. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "record/hyp/text-pattern.h"
 #include "base/cursor.h"
 
@@ -59,8 +55,6 @@ uint64_t hyptext_pending_lost(const struct hyptext *t)
 	return sum;
 }
 
-/* ---- words of a line ------------------------------------------------------------- */
-
 static bool line_word(struct cursor *c, const char *word)
 {
 	size_t n = strlen(word);
@@ -109,8 +103,6 @@ static bool text_time(struct cursor *c, uint64_t *ns)
 	return !__builtin_mul_overflow(sec, (uint64_t)NSEC_PER_SEC, ns) &&
 	       !__builtin_add_overflow(*ns, usec * 1000, ns);
 }
-
-/* ---- records ----------------------------------------------------------------------- */
 
 static int emit(struct hyptext *t, struct hyprecord *r, size_t len)
 {
@@ -227,8 +219,6 @@ static int lost_line(struct hyptext *t, struct cursor c)
 	t->lost[cpu] = add_sat(t->lost[cpu], n);
 	return 0;
 }
-
-/* ---- lines ----------------------------------------------------------------------------- */
 
 /* Part of a line; `whole`: its end came. */
 static int take_part(struct hyptext *t, const char *part, size_t len, bool whole)

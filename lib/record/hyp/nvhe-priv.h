@@ -2,10 +2,6 @@
 #ifndef HYPTRACE_NVHE_PRIV_H
 #define HYPTRACE_NVHE_PRIV_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "record/hyp/nvhe.h"
 
 /* Shared by nvhe.c (which offset is loaded, and when) and nvhe-vms.c (which there are). */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The VMs' CNTVOFFs that one CPU of a plain-nVHE host has shown, and whose vCPUs' they are. */
-#include <stdlib.h>
-
 #include "record/hyp/nvhe-priv.h"
 
 #define NARROW	MSEC /* a bracket whose middle is better than an end */

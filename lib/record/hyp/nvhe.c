@@ -3,9 +3,6 @@
  * Times of a plain-nVHE host's hypervisor records, record by record: which VM's
  * CNTVOFF is loaded, and since when.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "record/hyp/nvhe-priv.h"
 #include "base/array.h"
 
@@ -72,8 +69,6 @@ void nvhe_lost(struct nvhe *n)
 	n->lost = true;
 }
 
-/* ---- times -------------------------------------------------------------------- */
-
 int64_t nvhe_diff(uint64_t a, uint64_t b)
 {
 	return (int64_t)((a - b) << 5) >> 5;
@@ -97,8 +92,6 @@ static bool gap_with(const struct nvhe *n, const struct vm *vm, uint64_t raw, in
 	*gap = nvhe_diff((uint64_t)t, (uint64_t)n->last);
 	return *gap > -JITTER && in_bounds(n, t);
 }
-
-/* ---- steps ------------------------------------------------------------------------- */
 
 static void step_report(struct nvhe *n, const struct vm *vm, int64_t ts, bool loaded)
 {
@@ -190,8 +183,6 @@ static void switch_to(struct nvhe *n, struct vm *vm, uint64_t raw, bool sure)
 		vcpu_put(n, raw);
 	n->sure = sure;
 }
-
-/* ---- which offset ------------------------------------------------------------------- */
 
 /* Changes that are possible here. */
 struct candidate {
@@ -291,8 +282,6 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 	}
 }
 
-/* ---- where records begin ------------------------------------------------------------ */
-
 /* As the pass before has shown it. False: it has not, or it cannot be. */
 static bool start_place(struct nvhe *n, const struct start *s, uint64_t raw)
 {
@@ -349,8 +338,6 @@ static void start_new(struct nvhe *n, uint64_t raw, int vcpu)
 	n->starts = v;
 	v[n->n_starts++] = placed ? *s : none;
 }
-
-/* ---- structure ---------------------------------------------------------------------- */
 
 static enum kind reason_kind(const char *reason)
 {

@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_NVHE_H
 #define HYPTRACE_NVHE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * Repairs the time of hypervisor records taken on a plain-nVHE host.

@@ -3,15 +3,11 @@
 #include "record/hyp/text-pattern.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The text not yet read. */
 struct rest {
 	const char *p, *end;
 };
-
-/* ---- text into fields -------------------------------------------------------------- */
 
 /*
  * Value that the kernel prints for a field with the bits of v: C promotes types shorter than int,
@@ -175,8 +171,6 @@ bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_f
 	}
 }
 
-/* ---- the print format for the file ---------------------------------------------------- */
-
 /* libtraceevent sign-extends by the conversion's length, not by the field's. */
 static const char *length_of(const struct pattern_item *it, const struct event_field *f)
 {
@@ -247,8 +241,6 @@ static void hyptext_pattern_print(const struct hyptext_pattern *p, const struct 
 		}
 	}
 }
-
-/* ---- the formats as the file has them ---------------------------------------------------- */
 
 void hypevents_format_head(const char *name, unsigned int id, struct buf *out)
 {

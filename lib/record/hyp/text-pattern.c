@@ -5,9 +5,6 @@
 #include "base/array.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define REASON_FN "__hyp_enter_exit_reason_str("
 #define WIDTH_MAX 64

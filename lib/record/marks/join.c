@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Doorbells in the host's pages become events of guests' programs. */
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,8 +12,6 @@
 #include "record/drain/spool-to-dat.h"
 #include "record/hyp/hypevents.h"
 #include "record/marks/rings.h"
-
-/* ---- the mark's format ------------------------------------------------------------------- */
 
 struct mark_record {
 	uint16_t type;
@@ -71,8 +65,6 @@ size_t mark_put(uint8_t *out, unsigned int id, const uint8_t *head, const char *
 	out[sizeof(r) + len] = 0;
 	return sizeof(r) + len + 1;
 }
-
-/* ---- the guests' events ------------------------------------------------------------------------ */
 
 /*
  * Matches a doorbell with its event in a ring. The doorbell has the client and the lower 16 bits of
@@ -300,8 +292,6 @@ struct joiner {
 	int out;
 };
 
-/* ---- the format ------------------------------------------------------------------------------ */
-
 /* -ENOENT: it is another event's. */
 static int mmio_parse(struct mmio_format *m, const struct dat_text *t)
 {
@@ -331,8 +321,6 @@ static int mmio_parse(struct mmio_format *m, const struct dat_text *t)
 	event_format_release(&f);
 	return ret;
 }
-
-/* ---- records -------------------------------------------------------------------------------- */
 
 static uint32_t record_u32(const struct page_event *ev, unsigned int offset)
 {
@@ -414,8 +402,6 @@ static int joiner_emit(void *ctx, const void *page, size_t size)
 
 	return write_all(j->out, page, size);
 }
-
-/* ---- the spool -------------------------------------------------------------------------------- */
 
 static void joiner_tell(const struct joiner *j, size_t guest, const struct log *log)
 {

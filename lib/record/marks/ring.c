@@ -2,10 +2,7 @@
 /* Reads a guest's rings. A slot is valid if its number is right and it was not overwritten. */
 #include "record/marks/ring.h"
 
-#include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,8 +59,6 @@ static int ring_read(struct ring *r, void *to, size_t len, uint64_t at)
 	return (size_t)n == len ? 0 : ring_give_up(r, "the file is shorter than what it should hold");
 }
 
-/* ---- setting up --------------------------------------------------------------------------- */
-
 static const char *ring_wrong(const struct hypertrace_area *a, uint64_t size)
 {
 	uint64_t slot = hypertrace_slot_size(a->args), heads;
@@ -118,8 +113,6 @@ static int ring_read_head(struct ring *r)
 	r->area.doorbell = a.doorbell;
 	return 0;
 }
-
-/* ---- events --------------------------------------------------------------------------------- */
 
 enum slot { SLOT_GOOD, SLOT_GONE, SLOT_OPEN };
 
@@ -257,8 +250,6 @@ bool ring_find(struct ring *r, uint32_t client, uint64_t number, struct ring_eve
 	*ev = r->events[0];
 	return seq == number;
 }
-
-/* ---- the file -------------------------------------------------------------------------------- */
 
 const char *ring_why(const struct ring *r)
 {

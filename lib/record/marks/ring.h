@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_RING_H
 #define HYPTRACE_RING_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/std.h"
 
 /*
  * The events in a guest's shared memory (file/wire/hypertrace-ring.h), read from the host's file of it while

@@ -2,13 +2,10 @@
 /* Copies the events of guests' rings into the spool while they are recorded. */
 #include "record/marks/rings.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 
 #include "base/array.h"
@@ -40,8 +37,6 @@ struct rings {
 	void *ctx;
 	char *filter; /* as it was written last */
 };
-
-/* ---- which guests ---------------------------------------------------------------------------- */
 
 static int rings_add(struct rings *r, const char *name, const char *path, struct guest *vm)
 {
@@ -171,8 +166,6 @@ void rings_close(struct rings *r)
 	free(r->filter);
 	free(r);
 }
-
-/* ---- the thread ---------------------------------------------------------------------------------- */
 
 /* One write: a kill leaves no half of it but on a full disk. */
 static int rings_take(void *ctx, struct ring_block *b, const struct ring_event *v)

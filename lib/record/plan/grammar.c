@@ -3,12 +3,7 @@
  * The one grammar of record: a row for each option of trace-cmd record and of ours, and what it sets in
  * the plan.
  */
-
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "record/tracefs/dynamic.h"
 #include "record/plan/plan.h"
@@ -42,8 +37,6 @@ static struct buffer_plan *grammar_buffer(struct grammar *g)
 {
 	return &g->plan->buffers[g->buffer];
 }
-
-/* ---- what options set ------------------------------------------------------ */
 
 static int plan_name(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
@@ -244,8 +237,6 @@ static int plan_output(void *ctx, const struct opt *o, const char *arg, struct o
 	return opts_set_copy(g->plan, o, arg, err);
 }
 
-/* ---- guests ------------------------------------------------------------------ */
-
 static struct guest_plan *last_guest(struct grammar *g)
 {
 	return &g->plan->guests[g->plan->n_guests - 1];
@@ -282,8 +273,6 @@ static int plan_profile(void *ctx, const struct opt *o, const char *arg, struct 
 
 	return opts_set_number(g->guest ? &last_guest(g)->profile_hz : &g->plan->profile_hz, o, arg, err);
 }
-
-/* ---- the table ------------------------------------------------------------- */
 
 #define NO_PROXY   "an agent is reached directly, with -A"
 #define NO_FIFOS   "guests send their data over sockets only: leave it out"
@@ -437,8 +426,6 @@ static const struct opt rows[] = {
 	NO_NAME("tsc2nsec", NULL, "for times in nanoseconds use -C boot or -C mono"),
 	NO_NAME("verbose", "[=LEVEL]", "messages have no levels: leave it out, or use -q for errors only"),
 };
-
-/* ---- the two ways in ---------------------------------------------------------- */
 
 static int grammar_apply(struct grammar *g, const struct opt *o, const char *arg, struct opts_error *err)
 {

@@ -3,9 +3,6 @@
 #include "record/plan/plan.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/opts.h"
 #include "base/escape.h"
@@ -41,8 +38,6 @@ static int perfetto_wrong(struct perfetto_text *t, const char *why)
 		line += *p == '\n';
 	return opts_error(t->err, "line %u: %s", line, why);
 }
-
-/* ---- what fields mean ------------------------------------------------------------- */
 
 static int perfetto_note(struct perfetto_text *t, const char *what)
 {

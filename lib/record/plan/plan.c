@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The plan of a recording: adds to its lists, and frees it. */
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "record/plan/plan.h"
 #include "base/array.h"
@@ -183,8 +179,6 @@ const char *record_plan_remote(const char *name)
 	return !strncmp(name, "remote:", 7) && name[7] ? name : NULL;
 }
 
-/* ---- values of options ------------------------------------------------------------------- */
-
 #define PID_LIMIT (4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
 
 int plan_cpumask(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -279,8 +273,6 @@ int plan_rotate(void *ctx, const struct opt *o, const char *arg, struct opts_err
 	return 0;
 }
 
-/* ---- regions ----------------------------------------------------------------------------- */
-
 /* A name that becomes a part of a path. Its length; 0: none is here. */
 static size_t region_name(const char *s)
 {
@@ -353,8 +345,6 @@ static int region_check(const struct record_plan *plan, struct opts_error *err)
 		return opts_error(err, "--start-on and --stop-on name the same events");
 	return 0;
 }
-
-/* ---- the plan as a whole ----------------------------------------------------------------- */
 
 static int only_off(struct opts_error *err, const char *what, const char *name)
 {

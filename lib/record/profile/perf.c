@@ -6,17 +6,13 @@
 #include "base/array.h"
 #include "record/profile/profile-priv.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "record/clock/counter.h"
-
-/* ---- rings --------------------------------------------------------------------------------- */
 
 #define RING_BYTES (256u << 10) /* of records: less than any user may lock (perf_event_mlock_kb) */
 
@@ -139,8 +135,6 @@ const struct perf_event_header *perf_ring_next(struct perf_ring *r)
 	__atomic_store_n(&r->head->data_tail, r->tail, __ATOMIC_RELEASE);
 	return (const struct perf_event_header *)r->record;
 }
-
-/* ---- the profile --------------------------------------------------------------------------- */
 
 /* A number of /proc/sys/kernel; otherwise: it has none. */
 static long long profile_sysctl(const char *name, long long otherwise)

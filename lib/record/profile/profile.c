@@ -8,10 +8,7 @@
 #include "record/profile/profile.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #define MAPS_MAX	   (16u << 20) /* bytes of /proc/PID/maps */

@@ -3,9 +3,7 @@
  * Asks the guests of a recording, all at once and while the host is set up, and
  * starts them: a thread for each.
  */
-#include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 

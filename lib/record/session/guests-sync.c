@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The clocks of a recording's guests against the host's: by which method, and the options of both files. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "file/dat/writer.h"
 #include "record/session/guests.h"
 #include "record/spool/spool.h"
 #include "sync/evidence.h"
 #include "base/array.h"
-
-/* ---- a spool as a source ----------------------------------------------------------------- */
 
 /*
  * A recording's pages as a source of evidence (sync/evidence.h): once all is
@@ -76,7 +70,7 @@ static int spool_source_open(struct spool_source *s, const struct spool *spool)
 	}
 	ret = ret ?: spool_get_text(spool, "pauses", &body);
 	if (!ret && body.len)
-		ret = pauses_decode(body.data, body.len, NULL, &source->pauses);
+		ret = pauses_decode(body.data, body.len, &source->pauses);
 	buf_release(&body);
 	if (ret == -ENOENT || ret == -EBADMSG) /* malformed pauses are ignored */
 		ret = 0;
@@ -85,8 +79,6 @@ out:
 		spool_source_close(s);
 	return ret;
 }
-
-/* ---- options of the files ----------------------------------------------------------------- */
 
 #define VCPUS_MAX   1024
 #define DOUBT_PARTS 100 /* one event of so many outside: the counters contradict the events */
@@ -124,7 +116,8 @@ static int note_shift(const struct session_guests *all, const struct session_gue
 	const struct sync_result *r = &g->clock;
 	const struct spool_buffer *b = spool_buffer(g->spool, 0);
 	bool ticks = clock_in_ticks(b->clock);
-	double median = (double)sync_median_bound(r);
+	double unit = ticks ? 1 : 1e3;
+	char by[64] = "";
 	struct offset_shift shift;
 	struct buf body = { 0 };
 	int ret = sync_time_shift(r, all->host_trace_id, b->n_cpus, &shift);
@@ -135,16 +128,18 @@ static int note_shift(const struct session_guests *all, const struct session_gue
 	offset_shift_release(&shift);
 	ret = put_option(g->spool, DAT_TIME_SHIFT, &body);
 	buf_release(&body);
-	if (!ret)
-		log_info(all->log,
-			 "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside)",
-			 g->spec.name, ticks ? 0 : 1, ticks ? median : median / 1e3, ticks ? "ticks" : "us",
-			 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
-			 (unsigned long long)r->events);
-	return ret;
+	if (ret)
+		return ret;
+	if (r->outside)
+		snprintf(by, sizeof(by), " by up to %.*f %s", !ticks, (double)r->worst / unit,
+			   ticks ? "ticks" : "us");
+	log_info(all->log,
+		 "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside%s)",
+		 g->spec.name, !ticks, (double)sync_median_bound(r) / unit, ticks ? "ticks" : "us",
+		 sync_class_name(r->class), r->method, (unsigned long long)r->outside,
+		 (unsigned long long)r->events, by);
+	return 0;
 }
-
-/* ---- the methods ----------------------------------------------------------------------- */
 
 /* Alignment of all guests with one host, whose pages are read once. */
 struct aligning {
@@ -174,7 +169,7 @@ static int check_by_events(const struct guest_clock *c, struct sync_result *r)
 	int32_t *pids = NULL;
 	int ret;
 
-	r->events = r->outside = 0;
+	r->events = r->outside = r->worst = 0;
 	if (!c->e.host || !c->e.host->windows.n || !g->n_cpus)
 		return 0;
 	ret = sync_input_make(&in, &c->e, &pids);
@@ -195,9 +190,10 @@ static int check_by_events(const struct guest_clock *c, struct sync_result *r)
 	ret = sync_time_shift(r, 0, g->cpus[g->n_cpus - 1].cpu + 1, &shift);
 	if (ret)
 		goto out;
-	ret = sync_check(&in, r, &shift, &found);
+	ret = sync_check(&in, r, r, &shift, &found);
 	r->events = found.events;
 	r->outside = found.outside;
+	r->worst = found.worst;
 out:
 	offset_shift_release(&shift);
 	free(pids);
@@ -286,8 +282,6 @@ static int by_best(const struct guest_clock *c, struct sync_result *out)
 	return ret;
 }
 
-/* ---- while it is recorded ----------------------------------------------------------------- */
-
 #define SHOTS_NOW 1024 /* newest that count: four minutes of them */
 
 static int copy_newest(struct counter_log *to, struct counter_log *from)
@@ -326,8 +320,6 @@ bool session_guest_clock_now(const struct session_guests *all, const struct sess
 	cntvoff_log_release(&cntvoff);
 	return known;
 }
-
-/* ---- all guests ------------------------------------------------------------------------- */
 
 static void align_guest(void *ctx, size_t i)
 {

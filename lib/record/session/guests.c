@@ -2,12 +2,7 @@
 /* The guests of a recording at its two ends: who they are, and what becomes of their pages. */
 #include "record/session/guests.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "record/drain/repair.h"
@@ -19,8 +14,6 @@
 
 /* A guest's default events: tasks that run, and their wake-ups. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
-
-/* ---- who and where ---------------------------------------------------------------------- */
 
 /* Before anything is set up: -m, --rotate and --flight punch holes into the files of pages. */
 static int check_punching(const struct spool *spool, const struct log *log)
@@ -75,11 +68,10 @@ static int make_guest(struct session_guests *all, struct session_guest *g, const
 		ret = g->spec.name ? 0 : -ENOMEM;
 	}
 	for (const struct session_guest *other = all->v; other < g && !ret; other++)
-		if (!strcmp(other->spec.name, g->spec.name)) {
-			log_err(all->log, "two guests are called '%s': name one of them with --name",
-				g->spec.name);
-			ret = -EEXIST;
-		}
+		if (!strcmp(other->spec.name, g->spec.name))
+			ret = log_fail(all->log, -EEXIST,
+				       "two guests are called '%s': name one of them with --name",
+				       g->spec.name);
 	for (size_t i = 0; i < p->args.n && !ret; i++)
 		ret = strlist_add(&g->args, p->args.v[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(default_args) && !p->events && !ret; i++)
@@ -111,8 +103,6 @@ int session_guests_prepare(struct session_guests *all, const char *output)
 	}
 	return ret;
 }
-
-/* ---- the end -------------------------------------------------------------------------------------- */
 
 int session_guests_drain(struct session_guests *all, struct recorder *rec, unsigned int timeout_ms)
 {
@@ -205,8 +195,6 @@ void session_guests_sum(const struct session_guests *all, const struct recorder 
 	}
 }
 
-/* ---- what the agents report in the end ------------------------------------------------------------- */
-
 static struct session_buffer *guest_row(const struct session_guest *g, struct session_summary *sum)
 {
 	for (size_t i = 0; i < sum->n_buffers; i++)
@@ -278,8 +266,6 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 			 (double)(last - first) / 1e6, buf_str(&text));
 	buf_release(&text);
 }
-
-/* ---- writing --------------------------------------------------------------------------------------- */
 
 /*
  * The pages show that events were lost before them, but not always how many; the guest's kernel has counted

@@ -3,9 +3,6 @@
  * Regions (--start-on, --stop-on): the kernel's triggers switch the host's buffers. What has no triggers, the
  * hypervisor's buffer and the samples, is switched after one of these, which is looked at all the time.
  */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "record/session/session-priv.h"
 #include "record/plan/plan.h"
 

@@ -70,18 +70,6 @@ static inline double session_now(void)
 /* prepare.c: all up to, but not including, switching anything on. */
 int session_prepare_all(struct session *s);
 
-/* sdt.c: the lines of the plan's static probes, of all running QEMUs. -ENOENT: none runs. */
-int session_find_sdt(struct session *s);
-
-/* procs.c: keeps the recorder's threads, which all run by now, out of the host's buffers. */
-int session_hide_recorder(struct session *s);
-/* -F and -P: only these are traced in the host's buffers. */
-int session_filter_pids(struct session *s);
-/* --proc-map: which processes' maps are to be kept. */
-int session_choose_procs(struct session *s);
-/* Writes their present maps into the spool. */
-void session_keep_maps(struct session *s);
-
 /* region.c: notes when tracing is off, from before the host's buffers are started. */
 void session_region_watch(struct session *s);
 /* The pauses into the spool: once all buffers are stopped, before tracefs is put back. */

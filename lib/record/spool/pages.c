@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The pages of a spool: their files, the ranges of them that count, other pages in their place, parts of
  * spools. */
-
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,8 +47,6 @@ int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 	}
 	return fd;
 }
-
-/* ---- ranges -------------------------------------------------------------------------------- */
 
 /*
  * The file "range": the number (and 8 bytes unused), then a range for each CPU that a buffer may have: a
@@ -199,8 +191,6 @@ char *spool_output(const struct spool *s)
 	return spool_numbered(s, head.from);
 }
 
-/* ---- other pages in the place of these ------------------------------------------- */
-
 int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 {
 	return open_pages(s, "pages.new", buffer, cpu, O_CREAT | O_TRUNC);
@@ -229,8 +219,6 @@ void spool_drop_missing_cpus(struct spool *s)
 	}
 }
 
-/* ---- room for the file ------------------------------------------------------------------- */
-
 int spool_reserve(struct spool *s, uint64_t recorded)
 {
 	uint64_t want = (recorded / 4 / RESERVE_STEP + 1) * RESERVE_STEP;
@@ -254,8 +242,6 @@ void spool_free_reserve(struct spool *s)
 	s->reserved = 0;
 	unlinkat(s->dirfd, "reserve", 0);
 }
-
-/* ---- a part ------------------------------------------------------------------------ */
 
 int spool_part(struct spool **out, const struct spool *whole, const struct log *log)
 {

@@ -6,11 +6,7 @@
 #include "record/spool/spool.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -152,8 +148,6 @@ static int keep_key(void *ctx, const char *key, const char *value)
 	return ret;
 }
 
-/* ---- making and removing it --------------------------------------------------------------- */
-
 static void remove_files(int parent, const char *name)
 {
 	DIR *d = open_dir_at(parent, name);
@@ -250,8 +244,6 @@ out:
 	spool_close(s);
 	return ret;
 }
-
-/* ---- opening one that was left ----------------------------------------------------------- */
 
 /* "key<TAB>value" lines; fn gets NUL-ended copies. A last line without newline was cut by a kill. */
 static int load_pairs(struct spool *s, const char *name, size_t max,
@@ -378,8 +370,6 @@ bool spool_is_recording(struct spool *s)
 	return state && !strcmp(state, "armed");
 }
 
-/* ---- keys ---------------------------------------------------------------------- */
-
 const char *spool_dir(const struct spool *s)
 {
 	return s->dir;
@@ -449,8 +439,6 @@ int spool_is_this_boot(const struct spool *s, bool *same)
 	return ret;
 }
 
-/* ---- buffers ------------------------------------------------------------------- */
-
 int spool_add_buffer(struct spool *s, const struct spool_buffer *b)
 {
 	struct spool_buffer *copy = array_next(&s->buffers, s->n_buffers, sizeof(*copy));
@@ -489,8 +477,6 @@ const struct spool_buffer *spool_buffer(const struct spool *s, size_t i)
 {
 	return i < s->n_buffers ? &s->buffers[i] : NULL;
 }
-
-/* ---- texts ----------------------------------------------------------------------------- */
 
 static int text_name(char *out, size_t size, const char *name)
 {

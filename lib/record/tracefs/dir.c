@@ -5,11 +5,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 
-#include <errno.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/vfs.h>
 #include <unistd.h>

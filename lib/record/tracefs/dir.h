@@ -2,9 +2,7 @@
 #ifndef HYPTRACE_TRACEFS_DIR_H
 #define HYPTRACE_TRACEFS_DIR_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base/std.h"
 #include "base/log.h"
 
 /*

@@ -5,10 +5,6 @@
 #include "base/strings.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define FILE_NAME "dynamic_events"
 

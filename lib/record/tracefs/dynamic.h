@@ -2,8 +2,6 @@
 #ifndef HYPTRACE_DYNAMIC_H
 #define HYPTRACE_DYNAMIC_H
 
-#include <stdbool.h>
-
 #include "record/tracefs/undo.h"
 
 /*

@@ -4,11 +4,7 @@
 #include "record/tracefs/instance-priv.h"
 #include "base/files.h"
 
-#include <errno.h>
 #include <fnmatch.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A name of the plan stands for a path below events/: an event ("kvm/kvm_exit"), or a system ("kvm"). */
 

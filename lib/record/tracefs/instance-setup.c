@@ -2,17 +2,11 @@
 /* Makes a buffer ready for its plan: the steps, and their order. */
 #include "record/tracefs/instance-priv.h"
 
-#include <errno.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "record/tracefs/dir.h"
 #include "base/array.h"
 #include "base/files.h"
-
-/* ---- functions and the tracer ----- */
 
 /* trace-cmd's rule: other characters than a glob's make it a regular expression. */
 static bool is_regex(const char *name)
@@ -126,8 +120,6 @@ static int instance_setup_functions(struct instance *i)
 	return instance_put(i, instance_file(i, path, "current_tracer"), b->tracer, choices);
 }
 
-/* ---- a buffer that runs already ---------------------------------------------------------- */
-
 bool instance_runs(int tracing_dirfd, const char *path)
 {
 	char event[8], tracer[64];
@@ -166,8 +158,6 @@ int instance_join(struct instance *i)
 	return instance_note_clock(i) ?: instance_setup_events(i);
 }
 
-/* ---- function names ------------------------------------------------------------------------------- */
-
 #define FUNCTIONS_MAX (64u << 20)
 
 int instance_match_functions(int tracing_dirfd, const char *pattern, struct buf *out)
@@ -196,8 +186,6 @@ int instance_match_functions(int tracing_dirfd, const char *pattern, struct buf 
 	regfree(&re);
 	return ret || out->len > before ? ret : -ENOENT;
 }
-
-/* ---- settings ---------------------------------------------------------------------------- */
 
 #define ERRORS_MAX (1u << 20)
 

@@ -4,11 +4,7 @@
 #include "record/tracefs/instance-priv.h"
 #include "base/files.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "record/tracefs/dynamic.h"
@@ -17,8 +13,6 @@
 #define TEXT_MAX      (1u << 20)
 #define STATS_MAX     (64u << 10)
 #define SET_EVENT_MAX (16u << 20)
-
-/* ---- files ---------------------------------------------------------------- */
 
 const char *instance_file(const struct instance *i, char path[INSTANCE_PATH], const char *fmt, ...)
 {
@@ -47,8 +41,6 @@ int instance_read(const struct instance *i, const char *file, size_t max, struct
 
 	return read_file_at(undo_dirfd(i->undo), instance_file(i, path, "%s", file), max, out);
 }
-
-/* ---- complaints ------------------------------------------------------------ */
 
 /*
  * The last entry of error_log, if it is about this value:
@@ -161,8 +153,6 @@ int instance_put_list(struct instance *i, const char *file, const char *lines)
 	return ret;
 }
 
-/* ---- opening --------------------------------------------------------------- */
-
 int instance_open(struct instance **out, struct undo *u, const struct buffer_plan *b,
 		  const struct instance_opts *o)
 {
@@ -207,8 +197,6 @@ const char *instance_clock(const struct instance *i)
 {
 	return i->clock;
 }
-
-/* ---- regions ------------------------------------------------------------------------------- */
 
 static bool region_is_one_event(const struct record_plan *plan)
 {
@@ -326,8 +314,6 @@ int instance_is_on(const struct instance *i)
 	return ret ?: *on && *on != '0';
 }
 
-/* ---- pids -------------------------------------------------------------------- */
-
 /* For what only some kernels have. */
 static bool has_file(const struct instance *i, const char *file)
 {
@@ -375,8 +361,6 @@ out:
 	return ret;
 }
 
-/* ---- running ------------------------------------------------------------------ */
-
 int instance_start(struct instance *i)
 {
 	int ret = instance_begin_region(i);
@@ -398,8 +382,6 @@ int instance_stop(struct instance *i)
 		instance_complain(i, LOG_ERROR, path, "0", ret, NULL);
 	return ret;
 }
-
-/* ---- what it holds ------------------------------------------------------------- */
 
 int instance_systems(const struct instance *i, struct strlist *out)
 {

@@ -4,11 +4,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define LIST_MAX (16u << 20)

@@ -32,7 +32,7 @@ int locks_take(struct locks *l, int dirfd, const char *path, int journal_fd, con
 void locks_release(struct locks *l, bool undone);
 
 /*
- * The journal of undo.h: entries in memory and, one line each, in a file. The * file is input like any other
+ * The journal of undo.h: entries in memory and, one line each, in a file. The file is input like any other
  * when it is read back.
  */
 
@@ -63,7 +63,8 @@ int journal_add(struct journal *j, enum entry_op op, const char *path, const cha
 /* Drops the newest entry, in the file too. */
 void journal_pop(struct journal *j);
 
-/* * tracefs files that hold a list: what they show is not always what they take.
+/*
+ * tracefs files that hold a list: what they show is not always what they take.
  *
  * The content of a list file in the form that can be written back, one entry a
  * line. Left out: comment lines ("#### all functions enabled ####", "no pid"),

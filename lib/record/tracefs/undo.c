@@ -6,11 +6,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -32,8 +28,6 @@ struct undo {
 	struct log log;
 };
 
-/* ---- locks ---------------------------------------------------------------- */
-
 int undo_lock(struct undo *u, const char *path)
 {
 	/* each makes and removes events of its own name there, in any order */
@@ -41,8 +35,6 @@ int undo_lock(struct undo *u, const char *path)
 		return 0;
 	return locks_take(&u->locks, u->dirfd, path, u->journal.fd, &u->log);
 }
-
-/* ---- opening -------------------------------------------------------------- */
 
 static int undo_new(struct undo **out, const char *tracing_dir, const struct log *log)
 {
@@ -138,8 +130,6 @@ size_t undo_mark(const struct undo *u)
 	return u->journal.n;
 }
 
-/* ---- values --------------------------------------------------------------- */
-
 static char *trimmed(const char *s, size_t len)
 {
 	while (len && (s[len - 1] == ' ' || s[len - 1] == '\t'))
@@ -194,8 +184,6 @@ static int undo_put(struct undo *u, const char *path, const char *value, int fla
 	close(fd); /* tracefs refuses at write(2) or at open(2) */
 	return ret;
 }
-
-/* ---- changes -------------------------------------------------------------- */
 
 /* Changes below an instance of ours end with its rmdir. */
 static bool in_own_instance(const struct undo *u, const char *path)
@@ -394,8 +382,6 @@ int undo_at_end(struct undo *u, const char *path, const char *value)
 {
 	return undo_note(u, ENTRY_WRITE, path, value);
 }
-
-/* ---- putting back --------------------------------------------------------- */
 
 static int undo_entry_once(struct undo *u, const struct entry *e)
 {

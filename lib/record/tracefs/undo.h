@@ -2,8 +2,7 @@
 #ifndef HYPTRACE_UNDO_H
 #define HYPTRACE_UNDO_H
 
-#include <stddef.h>
-
+#include "base/std.h"
 #include "base/log.h"
 
 /*

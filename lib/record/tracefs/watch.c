@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Instance that records when the triggers of regions switched tracing on and off. */
-
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "file/dat/page.h"
@@ -144,7 +138,7 @@ static int watch_earlier(const void *a, const void *b)
 {
 	const struct watch_moment *x = a, *y = b;
 
-	return x->ts != y->ts ? (x->ts < y->ts ? -1 : 1) : (int)x->on - (int)y->on;
+	return ORDER(x->ts, y->ts) ?: ORDER(x->on, y->on);
 }
 
 int watch_read(const struct watch *w, struct undo *u, struct pauses *out, bool *whole)

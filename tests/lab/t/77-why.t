@@ -8,7 +8,7 @@ shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 # thread NAME: of the guest's VMM
 threads='thread() { grep -lx "$1" /proc/[0-9]*/task/*/comm | head -n 1 | cut -d / -f 5; }
 cp /bin/bash /tmp/hog
-events="-e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch -e sched:sched_waking -b 8192 -A Guest@3 -e sched:sched_switch -b 8192"'
+events="--guest-timeout 100s -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch -e sched:sched_waking -b 8192 -A Guest@3 -e sched:sched_switch -b 8192"'
 
 why() {
 	"$build/hyptrace" why "$@"
@@ -28,7 +28,7 @@ run "$threads"'
 	hyptrace record $events -o /tmp/hog.dat -- sleep 3; s=$?
 	kill $hog; cp /tmp/hog*.dat /mnt/out; exit $s'
 recorded "a program that wants the CPU of vCPU 0"
-named hog 'preempted by hog-[0-9]+' "... is named first"
+named hog 'preempted by hog-[0-9]+.*' "... is named first"
 like "$(why -q "$out/hog.dat" | head -n 1)" ' of Guest:0$' "... and whose vCPU it took"
 
 # ---- two vCPUs on one CPU ----
@@ -37,7 +37,7 @@ run "$threads"'
 	hyptrace record $events -o /tmp/over.dat -- sleep 3; s=$?
 	cp /tmp/over*.dat /mnt/out; exit $s'
 recorded "two vCPUs that compute, on one CPU"
-named over 'preempted by Guest:[01], overcommit' "... are named first"
+named over 'preempted by Guest:[01], overcommit.*' "... are named first"
 
 # ---- neither: exits, which are slow in an emulated machine, remain ----
 guest 'kill $(cat /tmp/busy)'
@@ -47,6 +47,34 @@ run "$threads"'
 	cp /tmp/calm*.dat /mnt/out; exit $s'
 recorded "a guest that does a little work"
 unlike "$(why -q "$out/calm.dat" | grep -E ' [2-9][0-9]\.[0-9] %')" 'preempted' "... and no preemption of 20 %" || diag "$(why "$out/calm.dat")"
+
+# ---- memory that the guest touches for the first time ----
+guest 'mkdir -p /tmp/mem && mount -t tmpfs -o size=90m none /tmp/mem
+	(for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=/tmp/mem/$i bs=64k count=160; done) >/dev/null 2>&1 </dev/null & echo $! >/tmp/busy'
+run "$threads"'
+	hyptrace record -e kvm:kvm_guest_fault $events -o /tmp/touch.dat -- sleep 3; s=$?
+	cp /tmp/touch*.dat /mnt/out; exit $s'
+recorded "a guest that writes to memory it never had"
+named touch 'exits for stage-2 faults of [0-9]+ pages, (9[0-9]|100) % of them the page.s first, most of it from the guest.s task dd-[0-9]+' \
+	"... is named first"
+guest 'kill $(cat /tmp/busy); killall dd; until umount /tmp/mem; do sleep 0.2; done'
+
+# ---- a guest whose task holds a lock and spins, while another one on its CPU waits for it ----
+guest 'cat >/tmp/spin <<"END"
+while :; do
+	until mkdir /tmp/lock; do :; done
+	n=0; while [ $n -lt $1 ]; do n=$((n + 1)); done
+	rmdir /tmp/lock
+done
+END
+	taskset 1 sh /tmp/spin 20000 >/dev/null 2>&1 </dev/null & echo $! >/tmp/busy
+	taskset 1 sh /tmp/spin 10 >/dev/null 2>&1 </dev/null & echo $! >>/tmp/busy'
+run "$threads"'
+	hyptrace record $events -o /tmp/lock.dat -- sleep 3; s=$?
+	cp /tmp/lock*.dat /mnt/out; exit $s'
+recorded "a guest's task that spins with a lock, and has the CPU of one that wants it"
+named lock "the guest.s task sh-$(guest 'head -n 1 /tmp/busy') has a CPU while another one waits for it" "... is named first"
+guest 'kill $(cat /tmp/busy)'
 
 # ---- a VMM that is stopped again and again ----
 run "$threads"'

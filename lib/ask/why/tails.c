@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Findings about chains: presets of ask/latency whose slow instances took vCPUs' time. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/why/why-priv.h"
+#include "base/answer.h"
+#include "base/array.h"
+
+#define TAIL_LEAST 30	     /* instances, else there is no tail */
+#define TAIL_IN	   3	     /* instances of it at least */
+#define TAIL_TIMES 4	     /* the shortest of it is so many times the median */
+#define TAIL_KEPT  (1 << 20) /* instances, the first ones */
+
+/* A chain that ended in a guest: its vCPU by the CPU of its last event. */
+struct tail_instance {
+	uint64_t took; /* ns; of a timer since it fired */
+	uint32_t input, cpu;
+	bool elsewhere; /* injected on another CPU than the one on which its vCPU entered the guest then */
+};
+
+static const char *const tail_presets[TAILS_MAX][2] = {
+	{ "wakeup", "hyptrace why --preset wakeup" },
+	{ "timer", "hyptrace why --preset timer" },
+	{ "irq", "hyptrace why --preset irq" },
+};
+
+struct tail {
+	const char *preset, *next;
+	struct latency_plan plan;
+	struct latency_term terms[LATENCY_TERMS_MAX];
+	struct latency *latency; /* NULL: its events are not in the files */
+	struct tail_instance *v;
+	size_t n;
+};
+
+struct tails {
+	struct tail v[TAILS_MAX];
+};
+
+static int tail_take(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
+		     size_t n_points)
+{
+	struct tail *t = ctx;
+	const struct chain_event *from = &chain->v[t->plan.recalls], *to = &chain->v[n_points - 1];
+	struct tail_instance one = { .took = to->ts - from->ts, .input = to->input, .cpu = to->cpu };
+
+	if (to->ts <= from->ts || t->n == TAIL_KEPT)
+		return 0;
+	one.elsewhere = from->cpu != from[1].cpu;
+	return array_push(&t->v, &t->n, &one, sizeof(one));
+}
+
+/* False: no file has an event for one of the points. */
+static bool tail_there(const struct tail *t)
+{
+	const struct latency_count *counts = latency_result(t->latency).counts;
+	unsigned int points = 0;
+
+	for (size_t i = 0; i < t->plan.n_terms; i++)
+		points |= counts[i].known && !t->terms[i].cancels ? 1u << t->terms[i].point : 0;
+	return points == (1u << t->plan.n_points) - 1;
+}
+
+int tails_open(struct tails **out, const struct inputs *in, struct timeline *timeline)
+{
+	struct tails *all = *out = calloc(1, sizeof(*all));
+	bool guest = false;
+	int ret = all ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < in->n; i++)
+		guest |= in->v[i].guest;
+	for (size_t p = 0; p < TAILS_MAX && guest && !ret; p++) {
+		struct tail *t = &all->v[p];
+
+		t->preset = tail_presets[p][0];
+		t->next = tail_presets[p][1];
+		latency_preset_plan(latency_preset(t->preset), in, &t->plan);
+		/* device interrupts, for which the files are read twice, are left out */
+		for (size_t i = 0, n = t->plan.n_terms; i < n; i++)
+			if (t->plan.terms[i].line)
+				t->plan.n_terms--;
+			else
+				t->terms[i - (n - t->plan.n_terms)] = t->plan.terms[i];
+		t->plan.terms = t->terms;
+		t->plan.lines = false;
+		t->plan.each = tail_take;
+		t->plan.ctx = t;
+		ret = latency_open(&t->latency, in, &t->plan, NULL);
+		if (!ret && tail_there(t)) {
+			ret = latency_begin(t->latency, timeline);
+		} else {
+			latency_close(t->latency);
+			t->latency = NULL;
+		}
+	}
+	return ret;
+}
+
+void tails_close(struct tails *t)
+{
+	for (size_t p = 0; t && p < TAILS_MAX; p++) {
+		latency_close(t->v[p].latency);
+		free(t->v[p].v);
+	}
+	free(t);
+}
+
+size_t tails_parts(struct tails *t, struct pass_part parts[TAILS_MAX])
+{
+	size_t n = 0;
+
+	for (size_t p = 0; p < TAILS_MAX; p++)
+		if (t->v[p].latency)
+			n += latency_parts(t->v[p].latency, &parts[n]);
+	return n;
+}
+
+static int tail_order(const void *a, const void *b)
+{
+	const struct tail_instance *x = a, *y = b;
+
+	return ORDER(x->input, y->input) ?: ORDER(x->cpu, y->cpu) ?: ORDER(x->took, y->took);
+}
+
+/* Instances of one vCPU, the shortest first. */
+static int tail_vcpu(const struct finding_job *j, const struct tail *t, const struct tail_instance *v,
+		     size_t n, const struct finding_vcpu *vcpu)
+{
+	size_t in = n / 100 > TAIL_IN ? n / 100 : TAIL_IN;
+	uint64_t p50 = v[n / 2].took, sums[2] = { 0 }, counts[2] = { 0 };
+	struct finding f = { .n = in, .next = t->next };
+	struct buf what = { 0 };
+	const struct answer units = { .ticks = inputs_in_ticks(j->why->in) };
+	char text[2][32];
+	int ret = 0;
+
+	for (size_t i = n - in; i < n; i++)
+		f.lost += v[i].took - p50;
+	f.share = (double)f.lost / (double)vcpu->wall;
+	if (f.share >= FINDING_LEAST && v[n - in].took >= TAIL_TIMES * p50) {
+		buf_printf(&what, "%s tail: the slowest %zu of %zu take %s or more, the median %s", t->preset,
+			   in, n, answer_duration(&units, v[n - in].took, text[0]),
+			   answer_duration(&units, p50, text[1]));
+		ret = finding_push(j, &f, &vcpu->owner, buf_str(&what) ?: "");
+	}
+	for (size_t i = 0; i < n; i++) {
+		sums[v[i].elsewhere] += v[i].took;
+		counts[v[i].elsewhere]++;
+	}
+	if (!ret && !strcmp(t->preset, "irq") && counts[0] >= TAIL_LEAST && counts[1] >= TAIL_LEAST) {
+		double longer = (double)sums[1] / (double)counts[1] - (double)sums[0] / (double)counts[0];
+		f = (struct finding){ .n = counts[1], .next = t->next };
+		longer = longer > 0 ? longer : 0;
+		f.lost = (uint64_t)(longer * (double)counts[1]);
+		f.share = (double)f.lost / (double)vcpu->wall;
+		what.len = 0;
+		buf_printf(&what,
+			   "interrupts from another CPU than the vCPU's: %llu of %zu, each %s longer than "
+			   "the others",
+			   (unsigned long long)counts[1], n,
+			   answer_duration(&units, (uint64_t)longer, text[0]));
+		if (f.share >= FINDING_LEAST)
+			ret = finding_push(j, &f, &vcpu->owner, buf_str(&what) ?: "");
+	}
+	buf_release(&what);
+	return ret;
+}
+
+int tails_find(struct tails *all, const struct finding_job *j)
+{
+	int ret = 0;
+
+	for (struct tail *t = all->v; t < all->v + TAILS_MAX && !ret; t++) {
+		if (!t->latency)
+			continue;
+		ret = latency_end(t->latency);
+		array_sort(t->v, t->n, sizeof(*t->v), tail_order);
+		for (size_t i = 0, end; i < t->n && !ret; i = end) {
+			const struct finding_vcpu *v = j->v;
+
+			for (end = i;
+			     end < t->n && t->v[end].input == t->v[i].input && t->v[end].cpu == t->v[i].cpu;)
+				end++;
+			while (v < j->v + j->n &&
+			       (v->owner.guest != t->v[i].input || v->owner.vcpu != t->v[i].cpu))
+				v++;
+			if (v < j->v + j->n && v->wall && end - i >= TAIL_LEAST)
+				ret = tail_vcpu(j, t, &t->v[i], end - i, v);
+		}
+	}
+	return ret;
+}
