@@ -105,7 +105,7 @@ CPPFLAGS += -DHYPTRACE_STATIC
 endif
 
 LIB_SRC := $(wildcard lib/*/*.c lib/*/*/*.c)
-TEXT_OBJ := $(O)/gen/view_page_html.o
+TEXT_OBJ := $(O)/gen/view_page_html.o $(O)/gen/flame_script.o $(O)/gen/flame_style.o
 CMD_SRC := $(wildcard cmd/*.c)
 ifeq ($(DEFLATE),1)
 PACKAGES += libdeflate
@@ -115,7 +115,7 @@ LIB_SRC := $(filter-out lib/convert/export/perfetto%,$(LIB_SRC))
 endif
 ifeq ($(SQLITE),1)
 PACKAGES += sqlite3
-TEXT_OBJ += $(O)/gen/sql_perfetto_text.o
+TEXT_OBJ += $(O)/gen/sql_perfetto_text.o $(O)/gen/sql_segments_text.o
 CPPFLAGS += -DHYPTRACE_SQL
 else
 LIB_SRC := $(filter-out lib/ask/sql/%,$(LIB_SRC))
@@ -191,15 +191,24 @@ $(O)/lib/record/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
 
 # the view's page: its style and its script within, which its policy allows by their hashes
 PAGE := lib/convert/view/page
-PAGE_JS := $(patsubst %,$(PAGE)/%.js,data sums colours timeline input tables search start)
+PAGE_JS := $(patsubst %,$(PAGE)/%.js,data sums colours timeline input tables events chains \
+	tasks figures questions search start)
 page_hash = sha256-$$(env printf "$$( (echo; cat $1) | sha256sum | cut -c-64 | sed 's/../\\x&/g')" | base64)
 $(O)/gen/view_page_html: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS)
 	$(Q)mkdir -p $(@D)
 	$(Q)sed -e "s|@SCRIPT_HASH@|$(call page_hash,$(PAGE_JS))|; s|@STYLE_HASH@|$(call page_hash,$(PAGE)/page.css)|" \
 		$(foreach f,$(PAGE)/page.css $(PAGE_JS),-e '/^@$(notdir $f)@$$/{r $f' -e 'd}') $< >$@
 
-# Perfetto's tables, without comments
-$(O)/gen/sql_perfetto_text: lib/ask/sql/perfetto.sql
+# the flame graph's script and style, without comments
+$(O)/gen/flame_script: lib/ask/flame/flame.js
+	$(Q)mkdir -p $(@D)
+	$(Q)sed '/^\/\//d' $< >$@
+$(O)/gen/flame_style: lib/ask/flame/flame.css
+	$(Q)mkdir -p $(@D)
+	$(Q)sed 1d $< >$@
+
+# SQL without comments: Perfetto's tables, and the segments of its span joins
+$(O)/gen/sql_%_text: lib/ask/sql/%.sql
 	$(Q)mkdir -p $(@D)
 	$(Q)sed '/^--/d; /^$$/d' $< >$@
 

@@ -23,7 +23,7 @@ COMMAND(merge, .summary = "join pieces of a recording, from cut or record --rota
 COMMAND(path, .summary = "show why a task ran so late: causes back across guest and host",
 	.hint = "hyptrace report FILES, around these times", .pages = true)
 COMMAND(record, .summary = "record the hypervisor, the host and instances into a trace.dat",
-	.takes = record_takes, .live = true, .hint = "hyptrace stat FILES")
+	.takes = record_takes, .live = true, .hint = "hyptrace view FILES")
 COMMAND(recover, .summary = "finish what a killed recorder left behind", .hint = "hyptrace report FILES")
 COMMAND(report, .summary = "print recordings as text, in the order of time", .takes = report_takes,
 	.hint = "hyptrace stat FILES", .pages = true)

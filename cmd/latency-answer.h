@@ -36,10 +36,19 @@ struct latency_answer {
 	struct histogram all;	 /* of all rows, whole chains */
 };
 
+#define LATENCY_ROW_NAME 128
+/* The row's key as tables show it, in out. */
+const char *latency_row_name(const struct latency_answer *l, const struct latency_row *row,
+			     char out[LATENCY_ROW_NAME]);
+
 struct log;
 /* True, logged: of one point no event came at all, or (of --from and --to) is known: there are no chains. */
 bool latency_answer_missing(const struct latency_answer *l, const struct log *log);
 /* -ENOMEM: of what was kept for it. */
 int latency_answer_tables(const struct latency_answer *l, struct answer *a);
+
+/* All presets that these files can feed, as an array with their distributions: view-latency.c. -ENOMEM,
+ * -errno. */
+int latency_json(const struct inputs *in, struct buf *out);
 
 #endif

@@ -3,10 +3,8 @@
 #include "latency-answer.h"
 #include "base/array.h"
 
-#define KEY_MAX 128
-
-static const char *tables_key(const struct latency_answer *l, const struct latency_row *row,
-			      char out[KEY_MAX])
+const char *latency_row_name(const struct latency_answer *l, const struct latency_row *row,
+			     char out[LATENCY_ROW_NAME])
 {
 	const struct latency_term *first = &l->plan->terms[0];
 	enum latency_by by = first->row.by == BY_NOTHING ? first->next.by : first->row.by;
@@ -19,7 +17,7 @@ static const char *tables_key(const struct latency_answer *l, const struct laten
 		buf_addstr(&text, "(others)");
 	else
 		latency_key_text(&row->key, by, l->found.vcpus, l->in, several, &text);
-	snprintf(out, KEY_MAX, "%s", buf_str(&text) ? buf_str(&text) : "");
+	snprintf(out, LATENCY_ROW_NAME, "%s", buf_str(&text) ? buf_str(&text) : "");
 	buf_release(&text);
 	return out;
 }
@@ -91,12 +89,12 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a, co
 		{ "to_only", "to only", ANSWER_COUNT },
 		COLUMN_BOUND,
 	};
-	char key[KEY_MAX];
+	char key[LATENCY_ROW_NAME];
 
 	answer_table(a, "events", "Events, and how many of them are pairs", columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < n; i++) {
 		const struct latency_row *r = v[i].row;
-		struct answer_cell cells[] = { CELL_WORD(tables_key(l, r, key)),
+		struct answer_cell cells[] = { CELL_WORD(latency_row_name(l, r, key)),
 					       CELL_N(latency_begun(r, 2)),
 					       CELL_N(r->stages[1].n + r->undecided + r->lost + r->strays +
 						      r->doubtful),
@@ -135,7 +133,7 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 		{ "not_recorded", "not recorded", ANSWER_COUNT },
 		COLUMN_BOUND,
 	};
-	char key[KEY_MAX];
+	char key[LATENCY_ROW_NAME];
 
 	answer_table(a, "chains", "What began, and how much of it came to its end", columns,
 		     ARRAY_SIZE(columns));
@@ -146,7 +144,7 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 
 		for (size_t k = 0; k < l->plan->n_points; k++)
 			unrecorded += r->unrecorded[k];
-		struct answer_cell cells[] = { CELL_WORD(tables_key(l, r, key)),
+		struct answer_cell cells[] = { CELL_WORD(latency_row_name(l, r, key)),
 					       CELL_N(begun),
 					       CELL_N(complete),
 					       CELL_N(r->undecided),
@@ -176,7 +174,7 @@ static void tables_queues(const struct latency_answer *l, struct answer *a)
 	for (size_t i = 0; i < l->found.n_queues; i++) {
 		const struct queue *q = &l->found.queues[i];
 		const struct input *in = &l->in->v[q->input];
-		char name[KEY_MAX];
+		char name[LATENCY_ROW_NAME];
 
 		if (q->others)
 			snprintf(name, sizeof(name), "(others)");
@@ -198,11 +196,11 @@ static void tables_queues(const struct latency_answer *l, struct answer *a)
 }
 
 static const char *tables_place(const struct latency_answer *l, uint32_t input, uint32_t cpu,
-				char out[KEY_MAX])
+				char out[LATENCY_ROW_NAME])
 {
 	const struct input *in = &l->in->v[input];
 
-	snprintf(out, KEY_MAX, "%.100s %u", in->guest ? in->machine : "host", cpu);
+	snprintf(out, LATENCY_ROW_NAME, "%.100s %u", in->guest ? in->machine : "host", cpu);
 	return out;
 }
 
@@ -220,14 +218,14 @@ static void tables_worst(const struct latency_answer *l, struct answer *a)
 	};
 	const struct latency_worst *w = l->found.worst;
 	size_t last = l->plan->n_points - 1;
-	char key[KEY_MAX], from[KEY_MAX], to[KEY_MAX];
+	char key[LATENCY_ROW_NAME], from[LATENCY_ROW_NAME], to[LATENCY_ROW_NAME];
 
 	answer_table(a, "worst", "The longest", columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < l->found.n_worst; i++) {
 		const struct chain_event *v = w[i].v;
 		uint64_t bound = latency_bound(&v[0], &v[last]);
 		struct answer_cell cells[] = { CELL_N(i + 1),
-					       CELL_WORD(tables_key(l, &l->found.rows[w[i].row], key)),
+					       CELL_WORD(latency_row_name(l, &l->found.rows[w[i].row], key)),
 					       CELL_N(w[i].took),
 					       CELL_N(v[0].ts),
 					       CELL_N(v[last].ts),
@@ -254,7 +252,7 @@ static void tables_between(const struct latency_answer *l, struct answer *a)
 		     ARRAY_SIZE(columns) - (a->form == ANSWER_TEXT));
 	for (size_t i = 0; i < l->found.n_worst; i++) {
 		const struct between *b = &l->between[i];
-		char text[64], cpu[KEY_MAX];
+		char text[64], cpu[LATENCY_ROW_NAME];
 
 		snprintf(text, sizeof(text), "... %llu more ...", (unsigned long long)(b->records - b->n));
 		for (size_t k = 0; k < b->n; k++) {
@@ -340,7 +338,7 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 		struct answer_column columns[2 + DURATIONS] = { { "key", l->preset->row, ANSWER_WORD },
 								{ "until", "until", ANSWER_WORD } };
 		size_t points = l->plan->n_points;
-		char title[256], key[KEY_MAX];
+		char title[256], key[LATENCY_ROW_NAME];
 		static const struct answer_column stops[] = { { "until", "stopped before", ANSWER_WORD },
 							      { "count", "count", ANSWER_COUNT },
 							      { "not_recorded", "not recorded",
@@ -351,7 +349,7 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 		answer_table(a, "latency", title, columns,
 			     2 + tables_duration_columns(a, STAGES_NARROW, columns + 2));
 		for (size_t i = 0; i < n && v[i].whole->n; i++) {
-			tables_key(l, v[i].row, key);
+			latency_row_name(l, v[i].row, key);
 			for (size_t k = 0; points > 2 && k + 1 < points; k++)
 				tables_stage(a, key, l->preset->points[k + 1], &v[i].row->stages[k]);
 			tables_stage(a, key, points > 2 ? "total" : l->preset->points[1], v[i].whole);
@@ -376,13 +374,13 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 		struct answer_column columns[1 + DURATIONS] = { { "key", l->key ? l->key : "machine",
 								  ANSWER_WORD } };
 		struct answer_cell cells[1 + DURATIONS];
-		char title[256], key[KEY_MAX];
+		char title[256], key[LATENCY_ROW_NAME];
 		size_t rows = 0; /* those with pairs come first */
 
 		snprintf(title, sizeof(title), "From %s to %s", l->from, l->to);
 		answer_table(a, "latency", title, columns, 1 + tables_duration_columns(a, 0, columns + 1));
 		for (size_t i = 0; i < n && v[i].row->stages[1].n; i++, rows++) {
-			cells[0] = CELL_WORD(tables_key(l, v[i].row, key));
+			cells[0] = CELL_WORD(latency_row_name(l, v[i].row, key));
 			tables_duration_cells(a, 0, &v[i].row->stages[1], cells + 1);
 			answer_row(a, cells);
 		}

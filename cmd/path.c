@@ -5,10 +5,8 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "ask/path/path.h"
-#include "ask/states/histogram.h"
 #include "ask/states/pass.h"
 #include "base/array.h"
-#include "base/decode/esr.h"
 
 struct path_opts {
 	const char *at, *guest, *task;
@@ -23,7 +21,6 @@ struct path_opts {
 };
 
 #define NO_CPU UINT64_MAX
-#define LABEL  64 /* of a task */
 
 #define PATH(field) .off = offsetof(struct path_opts, field)
 
@@ -101,8 +98,7 @@ struct path_job {
 	struct path_found found;
 	struct steps *steps;
 	struct path path;
-	struct path_text *texts; /* by nr */
-	size_t n_texts;
+	struct path_texts texts;
 	uint64_t damaged;
 };
 
@@ -200,170 +196,6 @@ static int path_ask_task(struct path_job *j)
 	return 0;
 }
 
-/* The records that prove the chain, in the order of nr, each once. -ENOMEM. */
-static int path_texts_open(struct path_job *j)
-{
-	const struct path *p = &j->path;
-	struct path_text *v = calloc(p->n + 2, sizeof(*v));
-	size_t k = 0;
-
-	if (!v)
-		return -ENOMEM;
-	v[k++].nr = j->found.moment.nr;
-	for (size_t i = 0; i <= p->n; i++) {
-		const struct path_row *row = i < p->n ? &p->v[i].event : &p->event;
-
-		if (row->kind != STEP_NONE && row->kind != STEP_LOST)
-			v[k++].nr = row->nr;
-	}
-	qsort(v, k, sizeof(*v), compare_u64);
-	for (size_t i = 0; i < k; i++)
-		if (!i || v[i].nr != v[j->n_texts - 1].nr)
-			v[j->n_texts++].nr = v[i].nr;
-	j->texts = v;
-	return 0;
-}
-
-static const char *path_task_label(const struct path_job *j, size_t input, int32_t pid, char out[LABEL])
-{
-	if (pid)
-		snprintf(out, LABEL, "%s-%d", steps_comm(j->steps, input, pid) ?: "<...>", pid);
-	else
-		snprintf(out, LABEL, "<idle>");
-	return out;
-}
-
-static const char *path_exit_label(const struct path_job *j, const struct path_cause *h)
-{
-	bool hyp = h->event.kind == STEP_HYP_ENTER;
-	const char *word = steps_reason(j->steps, h->input, hyp ? STEP_HYP_ENTER : STEP_KVM_EXIT,
-					hyp ? h->event.a : h->number);
-	bool arm = !hyp && h->event.b != STEP_UNKNOWN && h->number == KVM_EXIT_ARM_TRAP;
-	const char *class = arm ? esr_ec_name((unsigned int)h->event.b & 0x3f) : NULL;
-
-	return class ? class : word;
-}
-
-/* Task that had the CPU, waker, or subject of the cause; NULL: nothing. */
-static const char *path_cause_by(const struct path_job *j, const struct path_cause *h, char out[LABEL])
-{
-	char ns[16];
-
-	switch (h->state) {
-	case PATH_HANDLES:
-		return path_exit_label(j, h);
-	case PATH_PENDING:
-	case PATH_SOFTIRQ_PENDING:
-		snprintf(out, LABEL, "%s %llu", h->state == PATH_PENDING ? "irq" : "softirq",
-			 (unsigned long long)h->number);
-		return out;
-	case PATH_RUNS:
-		if (h->exits == STEP_UNKNOWN || !h->outside)
-			return NULL;
-		snprintf(out, LABEL, "out %s", duration_text(h->outside, ns));
-		return out;
-	default:
-		return h->by == PATH_NOBODY ? NULL : path_task_label(j, h->input, h->by, out);
-	}
-}
-
-static void path_print_causes(const struct path_job *j, struct answer *out, const char *title)
-{
-	static const struct answer_column columns[] = {
-		{ "hop", "hop", ANSWER_COUNT },
-		COLUMN_TOOK,
-		COLUMN_BOUND,
-		{ "machine", "machine", ANSWER_WORD },
-		{ "cpu", "cpu", ANSWER_COUNT },
-		{ "task", "task", ANSWER_WORD },
-		{ "state", "state", ANSWER_WORD },
-		{ "by", "by", ANSWER_WORD },
-		/* for programs: text has the events' times */
-		{ "from", "from", ANSWER_TIME },
-		{ "to", "to", ANSWER_TIME },
-		{ "exits", "exits", ANSWER_COUNT },
-		{ "outside_ns", "outside", ANSWER_DURATION },
-	};
-	bool words = out->form == ANSWER_TEXT;
-	size_t n = ARRAY_SIZE(columns) - (words ? 4 : 0);
-
-	answer_table(out, "path", title, columns, n);
-	for (size_t i = 0; i < j->path.n; i++) {
-		const struct path_cause *h = &j->path.v[i];
-		bool told = h->exits != STEP_UNKNOWN;
-		char task[LABEL], by[LABEL];
-		const struct answer_cell cells[] = {
-			CELL_N(i + 1),
-			CELL_N(h->to - h->from),
-			h->bound && h->bound != UINT64_MAX ? CELL_N(h->bound) : CELL_NONE,
-			CELL_WORD(j->in->v[h->input].machine),
-			CELL_N(h->cpu),
-			CELL_WORD(path_task_label(j, h->input, h->pid, task)),
-			CELL_WORD(path_state_name(h->state)),
-			CELL_WORD(words || h->state != PATH_RUNS ? path_cause_by(j, h, by) : NULL),
-			CELL_N(h->from),
-			CELL_N(h->to),
-			told ? CELL_N(h->exits) : CELL_NONE,
-			told ? CELL_N(h->outside) : CELL_NONE
-		};
-
-		answer_row(out, cells);
-	}
-	answer_table_end(out);
-}
-
-static void path_print_event(const struct path_job *j, struct answer *out, size_t hop,
-			     const struct path_row *row)
-{
-	size_t i = array_lower_bound(j->texts, j->n_texts, sizeof(*j->texts), u64_below, &row->nr);
-	const struct path_text *t = i < j->n_texts && j->texts[i].nr == row->nr ? &j->texts[i] : NULL;
-	char lost[LABEL] = "some";
-	const struct answer_cell cells[] = {
-		CELL_N(hop),
-		CELL_WORD(j->in->v[row->input].machine),
-		CELL_N(row->cpu),
-		CELL_N(row->ts),
-		CELL_WORD(row->kind == STEP_LOST && !row->a ? "not recorded"
-			  : row->kind == STEP_LOST	    ? "lost events"
-			  : t && t->name		    ? t->name
-							    : ""),
-		CELL_WORD(row->kind == STEP_LOST ? row->a ? lost : ""
-			  : t && t->text	 ? t->text
-						 : ""),
-	};
-
-	if (row->kind == STEP_NONE)
-		return;
-	if (row->kind == STEP_LOST && row->a != STEP_UNKNOWN)
-		snprintf(lost, sizeof(lost), "%llu", (unsigned long long)row->a);
-	answer_row(out, cells);
-}
-
-static void path_print_end(const struct path_job *j, struct answer *out)
-{
-	static const struct answer_column columns[] = {
-		{ "end", "end", ANSWER_WORD },
-		{ "why", "why", ANSWER_WORD },
-		{ "hops", "hops", ANSWER_COUNT },
-		COLUMN_TOOK,
-	};
-	const struct path *p = &j->path;
-	uint64_t span = p->n ? p->v[0].to - p->v[p->n - 1].from : 0;
-	const struct answer_cell cells[] = { CELL_WORD(path_end_name(p->end)), CELL_WORD(p->why),
-					     CELL_N(p->n), CELL_N(span) };
-	char text[32];
-
-	if (out->form == ANSWER_TEXT) {
-		buf_addstr(out->out, "\n");
-		answer_note(out, "%s after %s: %s", path_end_name(p->end), answer_duration(out, span, text),
-			    p->why);
-		return;
-	}
-	answer_table(out, "end", NULL, columns, ARRAY_SIZE(columns));
-	answer_row(out, cells);
-	answer_table_end(out);
-}
-
 static int path_open_timeline(struct path_job *j, struct timeline **t)
 {
 	/* the first reading reports damage */
@@ -410,48 +242,22 @@ static int path_search_files(struct path_job *j)
 
 static int path_answer(struct path_job *j)
 {
+	const struct path_answer answer = { j->in, j->steps, &j->found.moment, &j->path, &j->texts };
 	struct timeline *t = NULL;
 	struct buf out = { 0 };
-	int ret = path_texts_open(j) ?: path_open_timeline(j, &t) ?: path_texts(j->in, t, j->texts, j->n_texts);
+	int ret = path_texts_want(&j->texts, &j->found.moment, &j->path) ?: path_open_timeline(j, &t);
 
+	ret = ret ?: path_texts(j->in, t, &j->texts);
 	/* a page that could be read before may fail now */
 	if (t && merge_damaged(t->merge) > j->damaged)
 		j->damaged = merge_damaged(t->merge);
 	if (!ret) {
-		const struct path_moment *m = &j->found.moment;
-		struct answer answer;
-		char title[256], task[LABEL], at[32];
-		static const struct answer_column columns[] = {
-			{ "hop", "hop", ANSWER_COUNT },	   { "machine", "machine", ANSWER_WORD },
-			{ "cpu", "cpu", ANSWER_COUNT },	   { "time", "time", ANSWER_TIME },
-			{ "event", "event", ANSWER_WORD }, { "text", "text", ANSWER_WORD },
-		};
-		const struct path *p;
-
-		answer_begin(&answer, j->o->form, &out);
-		answer.ticks = inputs_in_ticks(j->in);
-		snprintf(title, sizeof(title), "%s of %s on CPU %u at %s: why then",
-			 path_task_label(j, m->input, m->pid, task), j->in->v[m->input].machine, m->cpu,
-			 answer_time(&answer, m->ts, at));
-		path_print_causes(j, &answer, title);
-		p = &j->path;
-		answer_table(&answer, "events", "each hop began with", columns, ARRAY_SIZE(columns));
-		for (size_t i = 0; i < p->n; i++)
-			path_print_event(j, &answer, i + 1, &p->v[i].event);
-		if (!p->n || p->event.nr != p->v[p->n - 1].event.nr)
-			path_print_event(j, &answer, p->n + 1, &p->event);
-		answer_table_end(&answer);
-		path_print_end(j, &answer);
-		if (j->path.vcpu_unknown)
-			answer_note(&answer, "it is not known whether vCPUs ran: that needs the host's sched "
-					     "events, and a "
-					     "bound of the guest's clock");
-		answer_end(&answer);
+		path_answer_write(&answer, j->o->form, &out);
 		ret = print_answer(&out, j->log);
 	}
 	buf_release(&out);
 	timeline_close(t);
-	path_texts_release(j->texts, j->n_texts);
+	path_texts_release(&j->texts);
 	return ret;
 }
 

@@ -8,13 +8,15 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "convert/view/view.h"
+#include "latency-answer.h"
 #include "stat-priv.h"
 #include "base/array.h"
 #include "base/outfile.h"
+#include "base/program.h"
 
 struct view_opts {
 	const char *output, *title;
-	bool full, quiet;
+	bool full, open, quiet;
 	struct times_opts times;
 	struct strlist files;
 };
@@ -27,6 +29,7 @@ static const struct opt view_rows[] = {
 	    VIEW(title)),
 	OPT(0, "full", NULL, "every span, also beyond 300,000, where short ones are summed", opts_set_flag,
 	    VIEW(full)),
+	OPT(0, "open", NULL, "open the page with xdg-open", opts_set_flag, VIEW(open)),
 	OPT_INPUT(VIEW(files)),
 	OPT_TIMES(VIEW),
 	OPT_QUIET(VIEW(quiet)),
@@ -56,9 +59,19 @@ static int view_output(const char *path, const struct view_job *job, const struc
 	return ret ? ret : outfile_close(&out, view_write(job, out.fd));
 }
 
+static int view_show(const char *path, const struct log *log)
+{
+	const char *const argv[] = { "xdg-open", path, NULL };
+	struct buf out = { 0 };
+	int ret = program_output(argv, &out, 1 << 16, 10000);
+
+	buf_release(&out);
+	return ret ? log_fail(log, -EIO, "xdg-open did not open '%s': open it in a browser", path) : 0;
+}
+
 static int view_files(const struct view_opts *o, const struct log *log, uint64_t *damaged)
 {
-	struct view_job job = { .full = o->full };
+	struct view_job job = { .full = o->full, .latency = latency_json };
 	struct hyptrace *files = NULL;
 	struct steps *steps = NULL;
 	struct buf tables = { 0 };
@@ -75,6 +88,8 @@ static int view_files(const struct view_opts *o, const struct log *log, uint64_t
 	ret = ret ?: timeline_open(&job.timeline, job.in, NULL, NULL, log) ?: steps_open(&steps, job.in);
 	job.steps = steps;
 	ret = ret ?: view_output(o->output ?: "trace.html", &job, log);
+	if (!ret && o->open)
+		ret = view_show(o->output ?: "trace.html", log);
 	*damaged = job.timeline ? merge_damaged(job.timeline->merge) : 0;
 out:
 	steps_close(steps);

@@ -197,3 +197,11 @@ void json_key_u64(struct json *j, const char *key, uint64_t v)
 	json_key(j, key);
 	json_u64(j, v);
 }
+
+void json_row(struct json *j, const uint64_t *v, size_t n)
+{
+	json_array(j);
+	for (size_t i = 0; i < n; i++)
+		json_u64(j, v[i]);
+	json_array_end(j);
+}

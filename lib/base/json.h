@@ -37,6 +37,10 @@ void json_key(struct json *j, const char *key);
 void json_str(struct json *j, const char *s); /* NULL: null */
 void json_strn(struct json *j, const char *s, size_t len);
 void json_u64(struct json *j, uint64_t v);
+/* An array of n numbers; of these. */
+void json_row(struct json *j, const uint64_t *v, size_t n);
+#define JSON_ROW(j, ...)                                                                                     \
+	json_row(j, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
 void json_i64(struct json *j, int64_t v);
 void json_double(struct json *j, double v); /* NaN and infinities: null */
 void json_bool(struct json *j, bool v);

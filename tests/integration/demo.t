@@ -16,6 +16,7 @@ is "$?:$(cat "$tmp/err")" "0:" "it ends well, and complains of nothing"
 ok $? "it prints a report of host, hypervisor and guest" || diag "$printed"
 [[ $printed == *$'\n'"$stat"$'\n'* && $stat == *"Exits: "* ]]
 ok $? "and where the time went" || diag "$printed"
+like "$printed" "^demo: as a page: $build/hyptrace view ${files[*]}\$" "and the command that makes a page of it"
 like "$printed" "^demo: there is no display for: kernelshark .*-i ${files[0]} -a ${files[1]}\$" "no display: so it says"
 
 # each line that it shows can be typed

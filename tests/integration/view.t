@@ -32,12 +32,14 @@ expected() { # ARG...
 		vcpu_states "$@"
 	rows "'cpu' machine cpu ts dur state by reason '-' name coalesce(tid,0) other_name coalesce(other_tid,0) coarse ts_bound end_bound ''" \
 		"thread_states WHERE state IN ('running', 'stolen')" "$@"
+	rows "'task' machine '' ts dur state by reason '-' name coalesce(tid,0) other_name coalesce(other_tid,0) coarse ts_bound end_bound ''" \
+		"thread_states WHERE state IN ('runnable', 'sleeping') AND machine != 'host'" "$@"
 	rows "'hyp' machine cpu ts dur 'hypervisor' '' reason '' '-' '-' '' 0 0 0 0 ''" "hyp_calls WHERE dur > 0" "$@" 2>/dev/null
 }
 
 # sql has no class of the exit of tasks' states, no task of visits, and names by the files' tables only.
 comparable() {
-	perl -F'\t' -lane '$F[8] = "-" if $F[0] eq "cpu"; $F[10] = "-" if $F[0] eq "hyp"; @F[9, 11] = ("-", "-");
+	perl -F'\t' -lane '$F[8] = "-" if $F[0] =~ /cpu|task/ and $F[0] ne "vcpu"; $F[10] = "-" if $F[0] eq "hyp"; @F[9, 11] = ("-", "-");
 		$#F = 16; print join "\t", map { $_ // "" } @F' | sort
 }
 
@@ -53,6 +55,43 @@ for file in stock/trace steal/trace raw/trace guest/trace guest/trace-Guest x86/
 	ok $? "$file: it is not empty"
 	same "$tmp/got" "$tmp/expected" "$file: its spans are those of sql"
 done
+
+# ---- chains and events ----------------------------------------------------------------------------------------
+
+# Each chain of the page, and what path says of the same wait: two lines of JSON.
+chains() { # FILE
+	local machine pid at n=0
+	data --head >"$tmp/head"
+	jq -r '. as $head | .cases[] | select(.answer) | $head.machines[.machine] as $m | [if $m.guest == 1 then $m.name else "host" end, .pid, .to] | @tsv' \
+		"$tmp/head" >"$tmp/waits"
+	while IFS=$'\t' read -r machine pid at; do
+		at=$(perl -e 'printf "%d.%09d", int($ARGV[0] / 1e9), $ARGV[0] % 1e9' $(($(jq -r .origin "$tmp/head") + at - 1)))
+		n=$((n + 1))
+		((n % 4 == 1)) || continue # some of them: each takes a reading
+		jq -cS "[.cases[] | select(.answer)][$n - 1].answer" "$tmp/head" >>"$tmp/chains"
+		"$hyptrace" path -q --json --at "$at" --task "$pid" --guest "$machine" "$1" | jq -cS . >>"$tmp/paths"
+	done <"$tmp/waits"
+}
+
+for file in steal/trace guest/trace x86/trace; do
+	view -q tests/data/$file.dat
+	: >"$tmp/chains" >"$tmp/paths"
+	chains tests/data/$file.dat
+	[ "$(wc -l <"$tmp/waits")" -gt 20 ]
+	ok $? "$file: the page has chains of the longest waits"
+	same "$tmp/chains" "$tmp/paths" "... those that path --json has"
+done
+
+view -q tests/data/steal/trace.dat
+data --head | jq -r '.origin as $o | .machines as $m | .cases[].events[] | [$m[.[0]].name, .[1], ($o | tonumber) + .[2], .[4], .[5]] | @tsv' >"$tmp/events"
+[ "$(wc -l <"$tmp/events")" -gt 500 ]
+ok $? "the page has events of the longest cases"
+"$hyptrace" report -q -t tests/data/steal/trace.dat |
+	perl -ne 'print $1 ? "Guest" : "host", "\t", $2 + 0, "\t$3$4\t$5\t$6\n" if /trace(-Guest)?\.dat: .*?\[(\d+)\] +(\d+)\.(\d{9}): (\w+): +(.*)$/' |
+	sort >"$tmp/report"
+is "$(sed -E 's/\t +/\t/g' "$tmp/events" | sort -u | comm -23 - "$tmp/report")" "" "... those that report prints, with its text"
+
+# ---- parts, titles, outputs -----------------------------------------------------------------------------------
 
 "$hyptrace" view -q -o "$tmp/page.html" --time 55.1,55.2 tests/data/stock/trace.dat
 expected --time 55.1,55.2 tests/data/stock/trace.dat | comparable >"$tmp/expected"
@@ -82,6 +121,27 @@ ok $? "without -o it is trace.html"
 "$build/tests/integration/make-trace" "$tmp/empty.dat" <<<'clock boot'
 view -q "$tmp/empty.dat"
 is "$status $(data | wc -l)" "0 0" "no records: a page without spans"
+
+mkdir "$tmp/bin"
+printf '#!/bin/sh\necho "$*" >"%s"\nexit ${FAKE_STATUS:-0}\n' "$tmp/opened" >"$tmp/bin/xdg-open"
+chmod +x "$tmp/bin/xdg-open"
+PATH=$tmp/bin:$PATH view -q --open tests/data/steal/trace.dat
+is "$status $(cat "$tmp/opened")" "0 $tmp/page.html" "--open: xdg-open gets the page (a FAKE of it)"
+FAKE_STATUS=3 PATH=$tmp/bin:$PATH view -q --open tests/data/steal/trace.dat
+like "$status $(cat "$tmp/err")" "^1 .*xdg-open did not open '$tmp/page.html'" "... and when it fails, that is said"
+
+# latencies of presets, by row: count, p50, p99 in ns
+for file in raw/trace stock/trace vhost/vhost; do
+	view -q tests/data/$file.dat
+	data --head | jq -r '.latency[] | .preset as $p | .rows[] | [$p, .key, ([.buckets[][2]] | add), .p50, .p99] | @tsv' | sort >"$tmp/got"
+	for preset in wakeup irq virtio timer hypercall abort; do
+		"$hyptrace" latency -q --json --preset $preset tests/data/$file.dat 2>/dev/null |
+			jq -r --arg p $preset '.latency | group_by(.key)[] | .[-1] | select(.count > 0) | [$p, .key, .count, .p50_ns, .p99_ns] | @tsv'
+	done | sort >"$tmp/expected"
+	[ -s "$tmp/expected" ]
+	ok $? "$file: it feeds presets"
+	same "$tmp/got" "$tmp/expected" "... whose latencies the page has"
+done
 
 # ---- errors ----------------------------------------------------------------------------------------------------
 
@@ -123,11 +183,80 @@ ok $? "... the page says so"
 view -q --full "$tmp/many.dat"
 is "$(data | awk -F'\t' '{ ns += $5; n++ } END { printf "%d\t%d", ns, n }')" "$all" "--full: every span"
 
+perl -e 'print "clock boot\nevent kvm:kvm_userspace_exit __u32 reason | \"%u\", REC->reason\n";
+	print 1000 + $_, " 0 1 kvm_userspace_exit\t1\n" for 0 .. 1_000_000' | "$build/tests/integration/make-trace" "$tmp/million.dat"
+view -q "$tmp/million.dat"
+is "$(data --head | jq -c 'has("latency")')" "false" "more than a million records: without latencies"
+view -q --full "$tmp/million.dat"
+is "$(data --head | jq -c .latency)" "[]" "... with --full they are looked for"
+
+# ---- sums of windows ----------------------------------------------------------------------------------------
+
+# Sums of windows by lane and meaning, and how much of each the clocks leave undecided: of sql's rows.
+window_sums() { # WINDOWS FILE
+	perl -MList::Util=min,max -F'\t' -lane '
+		BEGIN { @windows = map { [split /,/] } split / /, shift }
+		for my $w (@windows) {
+			my ($from, $to) = (max($F[3], $w->[0]), min($F[3] + $F[4], $w->[1]));
+			next if $to <= $from;
+			my $key = join "\t", $w->[0], @F[0, 1, 2, 5, 6, 7], $F[0] =~ /^(cpu|task)/ ? $F[10] : "";
+			my $certain = $F[14] eq "" || $F[15] eq "" ? 0 : max(0, min($to, $F[3] + $F[4] - $F[15]) - max($from, $F[3] + $F[14]));
+			$ns{$key} += $to - $from;
+			$undecided{$key} += $to - $from - $certain;
+		}
+		END { print "$_\t$ns{$_}\t$undecided{$_}" for sort keys %ns }' "$@"
+}
+
+# 30 windows of the page's time.
+windows() {
+	data --head | perl -MJSON::PP -0777 -ne 'my $h = decode_json($_); srand 7;
+		print join " ", map { my $from = int rand $h->{length}; my $ns = 1 + int rand($h->{length} - $from) / (1 + int rand 50);
+			($h->{origin} + $from) . "," . ($h->{origin} + $from + $ns) } 1 .. 30'
+}
+
+# A script that adds the page's sums of windows to `said`.
+windows_script() { # WINDOWS
+	cat <<-END
+		for (const part of '$1'.split(' ')) {
+			const [from, to] = part.split(',').map((time) => Number(BigInt(time) - data.origin)), byKey = new Map();
+
+			for (const row of sums(from, to)) {
+				const pid = /^(cpu|task)/.test(row.kind) ? row.task.replace(/.*-/, '') : '';
+				const key = [part.split(',')[0], row.kind, row.machine, row.number ?? '', row.state, row.by, row.reason, pid].join('\t');
+
+				const [ns, undecided] = byKey.get(key) || [0, 0];
+
+				byKey.set(key, [ns + row.ns, undecided + row.undecided]);
+			}
+			for (const [key, [ns, undecided]] of byKey)
+				said.push(key + '\t' + ns + '\t' + undecided);
+		}
+	END
+}
+
+# ---- in Firefox, under the page's policy ------------------------------------------------------------------------
+
+firefox=$(command -v firefox-esr || command -v firefox)
+if [ -n "$firefox" ]; then
+	view -q tests/data/stock/trace.dat
+	expected tests/data/stock/trace.dat | comparable >"$tmp/expected"
+	windows=$(windows)
+	mkdir "$tmp/firefox"
+	tests/tools/firefox-ask "$firefox" "$tmp/firefox" "$tmp/page.html" "const { data, sums } = page.hyptrace, said = [];
+		$(windows_script "$windows")
+		return said.join('\n');" | grep . | sort >"$tmp/page-sums"
+	window_sums "$windows" "$tmp/expected" | sort >"$tmp/sums.sorted"
+	[ "$(wc -l <"$tmp/sums.sorted")" -gt 100 ] && cmp -s "$tmp/page-sums" "$tmp/sums.sorted"
+	ok $? "Firefox: in 30 windows the page's sums are those of sql" || diag "$(diff "$tmp/sums.sorted" "$tmp/page-sums" | head)"
+else
+	skip 1 "no firefox"
+fi
+
 # ---- in a browser ------------------------------------------------------------------------------------------------
 
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$chromium" ]; then
-	skip 11 "no chromium"
+	skip 17 "no chromium"
 	done_testing
 fi
 
@@ -143,7 +272,7 @@ asked() { # CODE
 			const said = [];
 			while (!window.hyptrace)
 				await new Promise((done) => setTimeout(done, 10));
-			const { data, timeline, search, sums } = window.hyptrace;
+			const { data, timeline, search, choose, sums } = window.hyptrace;
 			'$1'
 			document.getElementById("said").textContent = said.join("\n") + "\n";
 		})();
@@ -152,44 +281,13 @@ asked() { # CODE
 	browse "$tmp/asked.html" | perl -0777 -ne 'print $1 =~ s/&lt;/</gr =~ s/&gt;/>/gr =~ s/&amp;/&/gr if m{<pre id="said">(.*?)</pre>}s'
 }
 
-# Sums of windows by lane and meaning, and how much of each the clocks leave undecided: of sql's rows.
-window_sums() { # WINDOWS FILE
-	perl -MList::Util=min,max -F'\t' -lane '
-		BEGIN { @windows = map { [split /,/] } split / /, shift }
-		for my $w (@windows) {
-			my ($from, $to) = (max($F[3], $w->[0]), min($F[3] + $F[4], $w->[1]));
-			next if $to <= $from;
-			my $key = join "\t", $w->[0], @F[0, 1, 2, 5, 6, 7], $F[0] eq "cpu" ? $F[10] : "";
-			my $certain = $F[14] eq "" || $F[15] eq "" ? 0 : max(0, min($to, $F[3] + $F[4] - $F[15]) - max($from, $F[3] + $F[14]));
-			$ns{$key} += $to - $from;
-			$undecided{$key} += $to - $from - $certain;
-		}
-		END { print "$_\t$ns{$_}\t$undecided{$_}" for sort keys %ns }' "$@"
-}
-
 for file in stock/trace lab-protected steal/trace; do
 	path=tests/data/$file.dat
 	view -q "$path"
 	expected "$path" | comparable >"$tmp/expected"
-	windows=$(data --head | perl -MJSON::PP -0777 -ne 'my $h = decode_json($_); srand 7;
-		print join " ", map { my $from = int rand $h->{length}; my $ns = 1 + int rand($h->{length} - $from) / (1 + int rand 50);
-			($h->{origin} + $from) . "," . ($h->{origin} + $from + $ns) } 1 .. 30')
+	windows=$(windows)
 	window_sums "$windows" "$tmp/expected" >"$tmp/sums"
-	asked "
-		for (const part of '$windows'.split(' ')) {
-			const [from, to] = part.split(',').map((time) => Number(BigInt(time) - data.origin)), byKey = new Map();
-
-			for (const row of sums(from, to)) {
-				const pid = row.kind === 'cpu' ? row.task.replace(/.*-/, '') : '';
-				const key = [part.split(',')[0], row.kind, row.machine, row.number ?? '', row.state, row.by, row.reason, pid].join('\t');
-
-				const [ns, undecided] = byKey.get(key) || [0, 0];
-
-				byKey.set(key, [ns + row.ns, undecided + row.undecided]);
-			}
-			for (const [key, [ns, undecided]] of byKey)
-				said.push(key + '\t' + ns + '\t' + undecided);
-		}" | grep . | sort >"$tmp/page-sums"
+	asked "$(windows_script "$windows")" | grep . | sort >"$tmp/page-sums"
 	sort "$tmp/sums" >"$tmp/sums.sorted"
 	[ "$(wc -l <"$tmp/sums.sorted")" -gt 100 ] && cmp -s "$tmp/page-sums" "$tmp/sums.sorted"
 	ok $? "$file: in 30 windows the page's sums are those of sql" || diag "$(diff "$tmp/sums.sorted" "$tmp/page-sums" | head)"
@@ -281,4 +379,98 @@ false
 true
 what,count,count share,total | WFx,262,44.0%,764.621ms
 true" "what a reader does: wheel, keys, selection, search, hover, help, tables"
+
+# The picture of a chain, by what the canvas is given: lanes and begins of its boxes, the first cause first.
+view -q tests/data/steal/trace.dat
+data --head >"$tmp/head"
+wait=$(jq '[.cases[] | select(.answer) | (.answer.path | length) > 5 and any(.answer.path[]; .machine == "Guest")] | index(true)' "$tmp/head")
+at=$(jq -r ".origin as \$o | [.cases[] | select(.answer)][$wait] | (\$o | tonumber) + .to - 1 | \"\(. / 1000000000 | floor).\(. % 1000000000 + 1000000000 | tostring[1:])\"" "$tmp/head")
+"$hyptrace" path -q --json --at "$at" --task "$(jq "[.cases[] | select(.answer)][$wait].pid" "$tmp/head")" tests/data/steal/trace.dat |
+	jq -r '.path[] | "\(.machine) CPU \(.cpu)\t\(.from)"' >"$tmp/path"
+asked "
+	const chain = data.chains[$wait], lane = data.lanes.find((one) => one.kind === 'vcpu' && one.pid === chain.pid);
+	choose({ lane, i: [...lane.spans.from].indexOf(chain.from) });
+	document.getElementById('why').click();
+	Path2D.prototype.rect = (x, y) => said.push(timeline.laneAt(y).title + '\t' + timeText(data, timeline.time(x)));
+	timeline.draw();" | grep . >"$tmp/drawn"
+[ "$(wc -l <"$tmp/path")" -gt 5 ]
+ok $? "a wait has a chain of more than five causes"
+same "$tmp/drawn" "$tmp/path" "... which the page draws where path has them"
+
+data | awk -F'\t' '$1 == "vcpu" && $3 == 0 && $6 == "preempted" { print $5 }' | sort -n >"$tmp/durations"
+is "$(asked '
+	const row = sums(0, data.length).filter((one) => one.lane === "Guest vCPU 0" && one.state === "preempted");
+	const all = { count: row.reduce((n, one) => n + one.count, 0), durations: row.flatMap((one) => one.durations) };
+	said.push(percentile(all, 0.5), percentile(all, 0.99));
+	said.push(timeline.lanes.filter((one) => one.kind === "task").length);
+	const guest = data.lanes.find((one) => one.unfolds);
+	choose({ lane: guest, title: true });
+	const tasks = timeline.lanes.filter((one) => one.kind === "task");
+	said.push(data.lanes.filter((one) => one.kind === "task").length === tasks.length);
+	said.push([...new Set(tasks.flatMap((task) => [...task.spans.label].map((label) => data.labels[label].state)))].sort().join());
+	choose({ lane: guest, title: true });
+	said.push(timeline.lanes.filter((one) => one.kind === "task").length);
+	choose({ event: eventsOfSpan(data, { lane: data.lanes.find((one) => one.pid === data.chains[0].pid), i: 0 })[0] || [...data.byCpu.values()][0][0] });
+	said.push(document.getElementById("span").textContent.includes("error of the time"));')" \
+	"$(awk '{ v[NR] = $1 } END { n = NR / 2; m = NR * 99 / 100; print v[int(n) + (n > int(n))]; print v[int(m) + (m > int(m))] }' "$tmp/durations")
+0
+true
+runnable,running,sleeping,stolen
+0
+true" "percentiles, a guest's tasks unfolded and folded, an event"
+
+# Figures: bars are the page's sums; a heat map has each span once; a distribution's parts are shares of its key.
+view -q tests/data/raw/trace.dat
+is "$(asked '
+	const rows = timeRows(data, 0, data.length), vcpu = rows.find((row) => row.title === "Guest vCPU 0");
+	const sum = (state) => sums(0, data.length).filter((one) => one.lane === "Guest vCPU 0" && one.state === state).reduce((ns, one) => ns + one.ns, 0);
+	said.push(vcpu.parts.length > 4, vcpu.parts.every((part) => Math.round(part.share * data.length) === sum(part.name)));
+	for (const section of document.querySelectorAll("#questions details"))
+		section.open = true;
+	await new Promise((done) => setTimeout(done, 100));
+	said.push(document.querySelectorAll("#questions .bar").length === rows.length);
+	said.push([...document.querySelectorAll("#questions summary")].map((one) => one.textContent).join());
+	const visits = durationKinds(data).find((kind) => kind.name === "visits to the hypervisor");
+	said.push([...visits.byLane.values()].flat().length === data.lanes.filter((lane) => lane.kind === "hyp").reduce((n, lane) => n + lane.spans.n, 0));
+	said.push([...document.querySelectorAll("figcaption")].map((one) => one.textContent).filter((text) => /irq|heat|When/.test(text)).join(" | "));
+	const irq = [...document.querySelectorAll("figure")].find((one) => one.textContent.includes("irq"));
+	said.push(irq.querySelector(".legend").textContent, irq.querySelector("canvas").getAttribute("aria-label"));
+	const texts = [], text = CanvasRenderingContext2D.prototype.fillText;
+	CanvasRenderingContext2D.prototype.fillText = function (word) { texts.push(word); };
+	addHistogram(document.body, "", data.latency[0].rows.map((row) => ({ name: row.key, buckets: row.buckets })), false);
+	said.push(texts.includes("duration (logarithmic)"), texts.includes("share of a key\u0027s durations, % per 8th of a decade"), texts.includes("1.000ms"));')" "true
+true
+true
+Where time went,Durations: distribution and heat map,Latencies
+true
+When, and how long? visits to the hypervisor | How long? irq: an interrupt from KVM to the guest's handler
+Guest 0: 18, p50 407.6us, p99 8.978msGuest 1: 18, p50 626.7us, p99 11.730ms
+How long? irq: an interrupt from KVM to the guest's handler
+true
+true
+true" "figures: bars, distributions and a heat map, with names and units on their axes"
+
+# The commands that the page offers where it has no chain, and for all events of a span: one of each state.
+for dir in steal x86; do
+	view -q tests/data/$dir/trace.dat
+	asked '
+		const seen = new Set();
+
+		for (const lane of data.lanes)
+			for (let i = 5; i < lane.spans.n - 1; i++) {
+				const place = { lane, i }, key = lane.kind + data.labels[lane.spans.label[i]].state, waiter = waiterOf(data, place);
+
+				if (!waiter || chainOf(data, waiter) || seen.has(key))
+					continue;
+				seen.add(key);
+				said.push(chainCommand(data, waiter), reportCommand(data, place));
+			}' | grep . >"$tmp/commands"
+	failed=
+	while read -r command; do
+		(cd tests/data/$dir && PATH=$(realpath "$build"):$PATH && bash -c "$command" >"$tmp/out" 2>"$tmp/err" && [ -s "$tmp/out" ]) ||
+			failed+="$command: $(<"$tmp/err")"$'\n'
+	done <"$tmp/commands"
+	[ "$(wc -l <"$tmp/commands")" -gt 3 ] && [ -z "$failed" ]
+	ok $? "$dir: the commands that the page offers work as they stand" || diag "$failed"
+done
 done_testing

@@ -4,10 +4,12 @@
 
 #include <math.h>
 
-#include "ask/flame/script.h"
 #include "base/answer.h"
 #include "base/array.h"
 #include "base/svg.h"
+
+/* flame.js and flame.css, without their comments */
+extern const char flame_script[], flame_style[];
 
 /* px */
 #define PAGE	      1200
@@ -211,18 +213,6 @@ static void flame_svg_legend(const struct drawing *s, struct buf *out)
 				       s->guests.v[i], &x);
 }
 
-static const char flame_svg_style[] =
-	"text { font: 12px 'DejaVu Sans Mono', Menlo, Consolas, monospace; }\n"
-	"g.f { cursor: pointer; }\n"
-	"g.f text { pointer-events: none; }\n"
-	"g.f:hover rect { stroke: #000; stroke-width: 0.8; }\n"
-	"g.bears { opacity: 0.55; }\n"
-	"g.hit rect { fill: #ff2fd6; }\n"
-	"#reset { cursor: pointer; }\n"
-	"#reset rect { fill: #fff; stroke: #888; }\n"
-	"#input { width: 210px; height: 18px; font: 12px monospace; padding: 0 4px; border: 1px solid #888;\n"
-	"\tbox-sizing: border-box; }\n";
-
 static void flame_svg_write(const struct drawing *s, struct buf *out)
 {
 	static const char *const shares[FLAME_WEIGHTS] = { "share of all samples (%)",
@@ -245,7 +235,7 @@ static void flame_svg_write(const struct drawing *s, struct buf *out)
 		 "width=\"100%%\" preserveAspectRatio=\"xMinYMin\" data-left=\"%d\" data-width=\"%d\" "
 		 "data-letter=\"%.2f\"",
 		 LEFT, WIDTH, LETTER);
-	svg_begin(out, PAGE, bottom + 24, attributes, flame_svg_style);
+	svg_begin(out, PAGE, bottom + 24, attributes, flame_style);
 	svg_title(out, LEFT, 0, TITLE_LETTERS, s->p->title, s->p->about);
 	flame_svg_legend(s, out);
 	/* shown by the script, without which they do nothing */

@@ -4,6 +4,8 @@
 
 #include "ask/latency/event.h"
 #include "ask/path/window.h"
+#include "ask/states/pass.h"
+#include "base/answer.h"
 
 /*
  * The chain of causes from a moment back to where nothing waited, across guest, host and hypervisor.
@@ -123,14 +125,59 @@ struct path_found {
 int path_read(struct path_found *f, const struct inputs *in, struct timeline *t, const struct steps *steps,
 	      const struct path_ask *ask, const struct log *log);
 
+/* A reading in which moments are asked for as it goes on: part of a pass, not its first. */
+struct path_reading;
+
+/*
+ * in, t: outlive it. Rows are kept for three times `within`, so that moments of twice that time have theirs,
+ * but at most max (0: PATH_ROWS_MAX). path_reading_close takes NULL. -ENOMEM.
+ */
+int path_reading_open(struct path_reading **out, const struct inputs *in, struct timeline *t, uint64_t within,
+		      size_t max);
+void path_reading_close(struct path_reading *r);
+struct pass_part path_reading_part(struct path_reading *r);
+const struct path_window *path_reading_window(const struct path_reading *r);
+/* Whether all rows up to that time are read, and all losses that began before it. */
+bool path_reading_reached(const struct path_reading *r, uint64_t ts);
+/*
+ * The chain of a task that waits at that time, as it comes to a CPU: the one of path_read() of that time.
+ * False in *found: it does not wait, or the rows end before. -ENOMEM.
+ */
+int path_reading_find(struct path_reading *r, size_t input, int32_t pid, uint64_t ts, struct path_moment *m,
+		      struct path *p, bool *found);
+
 /* A record as `hyptrace report` prints it. */
 struct path_text {
 	uint64_t nr;
 	char *name, *text; /* NULL: it was not found */
 };
 
-/* Another reading: of v, in the order of nr, all but nr is filled. -ENOMEM. */
-int path_texts(const struct inputs *in, struct timeline *t, struct path_text *v, size_t n);
-void path_texts_release(struct path_text *v, size_t n);
+/* Zero-initialised = empty. */
+struct path_texts {
+	struct path_text *v; /* path_texts() orders them by nr, each once */
+	size_t n;
+};
+
+/* Adds the record of that nr; those of the moment and of the events that prove its chain. -ENOMEM. */
+int path_texts_add(struct path_texts *x, uint64_t nr);
+int path_texts_want(struct path_texts *x, const struct path_moment *m, const struct path *p);
+/* Another reading, which fills all but nr. -ENOMEM. */
+int path_texts(const struct inputs *in, struct timeline *t, struct path_texts *x);
+/* NULL: it is not among them. */
+const struct path_text *path_texts_find(const struct path_texts *x, uint64_t nr);
+void path_texts_release(struct path_texts *x);
+
+/* ---- a chain as tables: path-answer.c ----------------------------------------------------------- */
+
+struct path_answer {
+	const struct inputs *in;
+	const struct steps *steps; /* they have learned tasks' names */
+	const struct path_moment *moment;
+	const struct path *path;
+	const struct path_texts *texts;
+};
+
+/* As hyptrace path prints it. */
+void path_answer_write(const struct path_answer *a, enum answer_form form, struct buf *out);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include "ask/states/pass.h"
 #include "base/array.h"
-#include "read/print.h"
 
 #define PATH_DONE 1
+#define PATH_KEPT 3 /* a joined reading keeps rows for so many times what a chain needs */
 
 /* Steps but for the contents of exits and for programs' marks. */
 #define PATH_STEPS (STEP_SET(STEP_MMIO) - 1)
@@ -50,6 +50,8 @@ struct path_reading {
 	size_t n_streams, left; /* left: streams whose losses are not read yet */
 	bool counted;		/* they are */
 	uint64_t until;		/* rows are kept up to then; 0: the moment is not found yet */
+	bool joins;		/* a pass of others, whose steps learn */
+	struct path_found own;	/* then that is what f has */
 	bool waits;		/* for the task to run again */
 };
 
@@ -278,22 +280,34 @@ static void path_moment_of_time(struct path_reading *r, uint64_t nr)
 						    .runs = true });
 }
 
+/* The moment in which a task comes to a CPU. */
+static struct path_moment path_moment_of_switch(const struct path_row *row)
+{
+	return (struct path_moment){ .ts = row->ts,
+				     .nr = row->nr,
+				     .bound = row->bound,
+				     .input = row->input,
+				     .cpu = row->cpu,
+				     .pid = (int32_t)row->a,
+				     .runs = true };
+}
+
+static bool path_row_enters(const struct path_row *row, size_t input, int64_t pid)
+{
+	return row->kind == STEP_SWITCH && row->input == input && (int32_t)row->a == pid;
+}
+
 /* The task that is waited for comes to a CPU. */
 static void path_moment_of_task(struct path_reading *r, uint64_t nr)
 {
 	const struct path_window *w = &r->f->window;
 	const struct path_row *row = w->n ? &w->v[w->n - 1] : NULL;
+	struct path_moment m;
 
-	if (r->ask->pid < 0 || !row || row->nr != nr || row->kind != STEP_SWITCH ||
-	    row->input != r->ask->input || (int32_t)row->a != r->ask->pid)
+	if (r->ask->pid < 0 || !row || row->nr != nr || !path_row_enters(row, r->ask->input, r->ask->pid))
 		return;
-	path_moment_found(r, &(struct path_moment){ .ts = row->ts,
-						    .nr = nr,
-						    .bound = row->bound,
-						    .input = row->input,
-						    .cpu = row->cpu,
-						    .pid = (int32_t)row->a,
-						    .runs = true });
+	m = path_moment_of_switch(row);
+	path_moment_found(r, &m);
 }
 
 /* Whether the stream's next record ends a loss that began before the moment. */
@@ -370,7 +384,7 @@ static int path_run(void *ctx, struct pass_run *run)
 		if (!r->f->found && !r->ask->event && !r->waits && m->ts > r->ask->time)
 			path_moment_of_time(r, r->nr + i);
 		for (; k < run->n_steps && run->steps[k].at == i; k++) {
-			if (!r->f->found)
+			if (!r->f->found && !r->joins)
 				steps_learn(r->steps, records, &run->steps[k], 1);
 			if (!before && path_take(r, &run->steps[k], m))
 				return -ENOMEM;
@@ -389,89 +403,111 @@ static int path_run(void *ctx, struct pass_run *run)
 	return 0;
 }
 
+static void path_reading_release(struct path_reading *r)
+{
+	for (size_t i = 0; r->fields && i < r->in->n; i++)
+		event_match_release(&r->fields[i].match);
+	free(r->streams);
+	free(r->fields);
+}
+
+static int path_reading_begin(struct path_reading *r, const struct log *log)
+{
+	int ret = 0;
+
+	r->n_streams = merge_streams(r->t->merge);
+	r->fields = calloc(r->in->n + 1, sizeof(*r->fields));
+	r->streams = calloc(r->n_streams + 1, sizeof(*r->streams));
+	if (!r->fields || !r->streams)
+		return -ENOMEM;
+	for (size_t i = 0; !ret && i < r->in->n; i++)
+		ret = path_fields_open(r, i, log);
+	return ret;
+}
+
+struct pass_part path_reading_part(struct path_reading *r)
+{
+	return (struct pass_part){ .ctx = r, .steps = PATH_STEPS, .after = path_run, .learns = !r->joins };
+}
+
 int path_read(struct path_found *f, const struct inputs *in, struct timeline *t, const struct steps *steps,
 	      const struct path_ask *ask, const struct log *log)
 {
-	struct path_reading r = {
-		.in = in, .t = t, .steps = steps, .ask = ask, .f = f, .n_streams = merge_streams(t->merge)
-	};
-	const struct pass_part part = { .ctx = &r, .steps = PATH_STEPS, .after = path_run, .learns = true };
-	int ret = -ENOMEM;
+	struct path_reading r = { .in = in, .t = t, .steps = steps, .ask = ask, .f = f };
+	const struct pass_part part = path_reading_part(&r);
+	int ret = path_reading_begin(&r, log) ?: pass_read(t, steps, &part, 1);
 
-	r.fields = calloc(in->n + 1, sizeof(*r.fields));
-	r.streams = calloc(r.n_streams + 1, sizeof(*r.streams));
-	if (!r.fields || !r.streams)
-		goto out;
-	ret = 0;
-	for (size_t i = 0; !ret && i < in->n; i++)
-		ret = path_fields_open(&r, i, log);
-	if (!ret)
-		ret = pass_read(t, steps, &part, 1);
-	for (size_t i = 0; i < in->n; i++)
+	for (size_t i = 0; ret >= 0 && i < in->n; i++)
 		path_machine_covers(&r, i);
 	if (f->found && f->moment.ts > f->window.within)
 		path_window_keep(&f->window, f->moment.ts - f->window.within);
-out:
-	for (size_t i = 0; r.fields && i < in->n; i++)
-		event_match_release(&r.fields[i].match);
-	free(r.streams);
-	free(r.fields);
+	path_reading_release(&r);
 	return ret < 0 ? ret : 0;
 }
 
-struct path_texting {
-	struct timeline *t;
-	struct print *print;
-	struct path_text *v;
-	size_t n, done;
-	uint64_t nr; /* of the run's first record */
-};
+static const struct path_ask path_ask_later = { .time = UINT64_MAX, .input = SIZE_MAX, .cpu = -1, .pid = -1 };
 
-static int path_texts_run(void *ctx, struct pass_run *run)
+int path_reading_open(struct path_reading **out, const struct inputs *in, struct timeline *t, uint64_t within,
+		      size_t max)
 {
-	struct path_texting *x = ctx;
-	const struct merge_run *records = run->records;
-	int ret = 0;
+	struct path_reading *r = calloc(1, sizeof(*r));
+	int ret;
 
-	for (; !ret && x->done < x->n && x->v[x->done].nr - x->nr < records->n; x->done++) {
-		struct path_text *p = &x->v[x->done];
-		const struct merge_record *m = &records->v[p->nr - x->nr];
-		struct buf ready = { 0 }, text = { 0 };
-		struct print_record rec = { 0 };
-
-		if (!m->data)
-			continue;
-		ret = print_begin(x->print, x->t, m, &rec, &ready);
-		if (!ret) {
-			print_fields(x->print, &rec, &ready, 0, &text);
-			p->name = strdup(rec.event ? rec.event->event->name : "");
-			p->text = strdup(buf_str(&text) ? buf_str(&text) : "");
-			ret = p->name && p->text ? 0 : -ENOMEM;
-		}
-		buf_release(&text);
-		buf_release(&ready);
-	}
-	x->nr += records->n;
-	return ret ? ret : x->done == x->n;
+	if (!r)
+		return -ENOMEM;
+	*r = (struct path_reading){ .in = in, .t = t, .ask = &path_ask_later, .f = &r->own, .joins = true };
+	r->own.window = (struct path_window){ .within = PATH_KEPT * within, .max = max };
+	ret = path_reading_begin(r, NULL);
+	if (ret)
+		path_reading_close(r);
+	else
+		*out = r;
+	return ret;
 }
 
-int path_texts(const struct inputs *in, struct timeline *t, struct path_text *v, size_t n)
+void path_reading_close(struct path_reading *r)
 {
-	struct path_texting x = { .t = t, .v = v, .n = n };
-	const struct pass_part part = { .ctx = &x, .after = path_texts_run };
-	int ret = print_open(&x.print, in, false);
-
-	if (!ret)
-		ret = pass_read(t, NULL, &part, 1);
-	print_close(x.print);
-	return ret < 0 ? ret : 0;
+	if (!r)
+		return;
+	path_window_release(&r->f->window);
+	path_reading_release(r);
+	free(r);
 }
 
-void path_texts_release(struct path_text *v, size_t n)
+const struct path_window *path_reading_window(const struct path_reading *r)
 {
-	for (size_t i = 0; i < n; i++) {
-		free(v[i].name);
-		free(v[i].text);
-	}
-	free(v);
+	return &r->f->window;
+}
+
+bool path_reading_reached(const struct path_reading *r, uint64_t ts)
+{
+	const struct path_window *w = &r->f->window;
+
+	if (!w->n || w->v[w->n - 1].ts <= ts)
+		return false;
+	for (size_t i = 0; i < r->n_streams; i++)
+		if ((!r->streams[i].at || r->streams[i].last <= ts) && path_stream_gap(r, i))
+			return false;
+	return true;
+}
+
+int path_reading_find(struct path_reading *r, size_t input, int32_t pid, uint64_t ts, struct path_moment *m,
+		      struct path *p, bool *found)
+{
+	const struct path_window *all = &r->f->window;
+	struct path_window w = path_window_since(all, ts + 1);
+	const struct path_row *row = w.v;
+	uint64_t since;
+
+	while (row < w.v + w.n && !path_row_switches(row, (uint16_t)input, pid))
+		row++;
+	*found = row < w.v + w.n && path_row_enters(row, input, pid);
+	if (!*found)
+		return 0;
+	*m = path_moment_of_switch(row);
+	for (size_t i = 0; i < r->in->n; i++)
+		path_machine_covers(r, i);
+	since = all->within / PATH_KEPT;
+	w = path_window_since(all, m->ts > since ? m->ts - since : 0);
+	return path_find(p, &w, r->in, m);
 }

@@ -25,6 +25,18 @@ void path_window_keep(struct path_window *w, uint64_t since)
 	path_window_drop(w, array_lower_bound(w->v, w->n, sizeof(*w->v), path_row_before, &since), since);
 }
 
+struct path_window path_window_since(const struct path_window *w, uint64_t since)
+{
+	size_t n = array_lower_bound(w->v, w->n, sizeof(*w->v), path_row_before, &since);
+	struct path_window part = *w;
+
+	part.v += n;
+	part.n -= n;
+	part.cut |= n > 0;
+	part.from = n && part.n ? part.v[0].ts : n ? since : w->from;
+	return part;
+}
+
 /* Room for one more: what is too old goes, and half of all where that is not much and there can be no more.
  */
 static int path_window_room(struct path_window *w, uint64_t ts)
@@ -148,7 +160,7 @@ const struct path_row *path_window_last(const struct path_window *w, size_t befo
 	return NULL;
 }
 
-static bool path_row_switches(const struct path_row *r, uint16_t input, int32_t pid)
+bool path_row_switches(const struct path_row *r, uint16_t input, int32_t pid)
 {
 	return r->input == input && r->kind == STEP_SWITCH && (r->pid == pid || (int32_t)r->a == pid);
 }

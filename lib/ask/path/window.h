@@ -54,6 +54,8 @@ int path_window_add(struct path_window *w, const struct path_row *row);
 /* Drops what is older. */
 void path_window_keep(struct path_window *w, uint64_t since);
 void path_window_release(struct path_window *w);
+/* The rows since then as a window of their own, which is not to be released. */
+struct path_window path_window_since(const struct path_window *w, uint64_t since);
 /* The first row after a record, or after a time, that may not be in order by that much. */
 size_t path_window_after(const struct path_window *w, uint64_t nr);
 size_t path_window_at(const struct path_window *w, uint64_t ts);
@@ -70,6 +72,8 @@ bool path_window_has(const struct path_window *w, uint16_t input, uint8_t kind);
 /* The last row before `before` of that kind (STEP_NONE: any but losses and the hypervisor's) on that CPU. */
 const struct path_row *path_window_last(const struct path_window *w, size_t before, uint16_t input,
 					uint32_t cpu, uint8_t kind);
+/* Whether the task comes to a CPU or leaves it. */
+bool path_row_switches(const struct path_row *r, uint16_t input, int32_t pid);
 /* The last before it by which the task comes to a CPU or leaves it. */
 const struct path_row *path_window_switch(const struct path_window *w, size_t before, uint16_t input,
 					  int32_t pid);

@@ -158,25 +158,7 @@ static int sql_join_columns(struct sql *s, struct buf *out, const char *as, cons
 	return ret;
 }
 
-/*
- * Cuts time where a span of either table begins or ends, and joins each segment with the spans that cover it:
- * those with the greatest _i that began before. A row whose dur is 0 or less is a point, a row of its own.
- */
-static const char sql_join_segments[] =
-	"edge(p, t, a, b, pa, pb) AS ("
-	"SELECT _p, ts, iif(dur > 0, _i, NULL), NULL, iif(dur > 0, NULL, _i), NULL FROM a UNION ALL "
-	"SELECT _p, ts + dur, NULL, NULL, NULL, NULL FROM a WHERE dur > 0 UNION ALL "
-	"SELECT _p, ts, NULL, iif(dur > 0, _i, NULL), NULL, iif(dur > 0, NULL, _i) FROM b UNION ALL "
-	"SELECT _p, ts + dur, NULL, NULL, NULL, NULL FROM b WHERE dur > 0), "
-	"cut AS (SELECT p, t, max(a) AS a, max(b) AS b, max(pa) AS pa, max(pb) AS pb FROM edge GROUP BY p, "
-	"t), "
-	"seg AS MATERIALIZED (SELECT p, t, lead(t) OVER w - t AS d, max(a) OVER w AS a, max(b) OVER w AS b, "
-	"pa, "
-	"pb FROM cut WINDOW w AS (PARTITION BY p ORDER BY t)), "
-	"both AS (SELECT p, t, NULL AS d, coalesce(pa, a) AS a, coalesce(pb, b) AS b FROM seg WHERE pa IS "
-	"NOT NULL "
-	"OR pb IS NOT NULL UNION ALL SELECT p, t, d, a, b FROM seg WHERE d IS NOT NULL) "
-	"SELECT both.t AS ts, coalesce(both.d, CASE WHEN a.dur <= 0 THEN a.dur ELSE b.dur END) AS dur";
+extern const char sql_segments_text[]; /* segments.sql */
 
 static const char sql_join_on[] =
 	" FROM both LEFT JOIN a ON a._i = both.a AND NOT coalesce(a.dur > 0 AND a.ts + a.dur <= both.t, 0)"
@@ -215,7 +197,7 @@ static int sql_dialect_span_join(struct sql *s, const char **text, struct buf *o
 	buf_printf(out, "CREATE TABLE temp.\"%s\" AS WITH ", name);
 	sql_join_rows(out, "a", &a, &b);
 	sql_join_rows(out, "b", &b, &a);
-	buf_addstr(out, sql_join_segments);
+	buf_addstr(out, sql_segments_text);
 	if (*key)
 		buf_printf(out, ", both.p AS \"%s\"", key);
 	ret = sql_join_columns(s, out, "a", &a);

@@ -77,7 +77,10 @@ struct step_event {
 struct step_names {
 	struct step_name {
 		int32_t pid;
+		bool first; /* the file's table has none */
+		uint64_t since;
 		const char *comm;
+		const struct step_name *before; /* NULL: the one of the file's table, if it has one */
 	} * v;
 	size_t n;
 	struct map by_pid;
@@ -407,7 +410,8 @@ static void step_name_is(const struct step_input *in, const struct field_load *f
 			 const struct merge_record *m, uint64_t pid)
 {
 	struct step_names *names = in->names;
-	struct step_name *at, new = { .pid = (int32_t)pid };
+	struct step_name *at, new = { .pid = (int32_t)pid, .since = m->ts };
+	struct step_name *before = NULL;
 	const uint8_t *data, *slash;
 	size_t n;
 
@@ -429,6 +433,12 @@ static void step_name_is(const struct step_input *in, const struct field_load *f
 		return;
 	names->changes++;
 	new.comm = arena_text(&names->texts, data, n) ?: "";
+	new.first = !at && !(in->tep && tep_is_pid_registered(in->tep, new.pid));
+	if (at)
+		before = arena_alloc(&names->texts, sizeof(*before));
+	if (before)
+		*before = *at;
+	new.before = before;
 	if (at)
 		*at = new;
 	else if (array_push(&names->v, &names->n, &new, sizeof(new)) ||
@@ -454,12 +464,20 @@ void steps_learn(const struct steps *s, const struct merge_run *run, const struc
 	}
 }
 
-const char *steps_comm(const struct steps *s, size_t input, int32_t pid)
+const char *steps_comm_at(const struct steps *s, size_t input, int32_t pid, uint64_t ts)
 {
 	const struct step_input *in = &s->v[input];
 	const struct step_name *at = pid > 0 ? step_name_find(in->names, pid) : NULL;
+	bool none = false;
 
-	if (at)
-		return at->comm;
+	for (; at && at->since > ts; at = at->before)
+		none = at->first;
+	if (at || none)
+		return at ? at->comm : NULL;
 	return in->tep && tep_is_pid_registered(in->tep, pid) ? tep_data_comm_from_pid(in->tep, pid) : NULL;
+}
+
+const char *steps_comm(const struct steps *s, size_t input, int32_t pid)
+{
+	return steps_comm_at(s, input, pid, UINT64_MAX);
 }

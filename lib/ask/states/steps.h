@@ -106,6 +106,8 @@ void steps_learn(const struct steps *s, const struct merge_run *run, const struc
  * NULL: not known. Valid until steps_close.
  */
 const char *steps_comm(const struct steps *s, size_t input, int32_t pid);
+/* The name that it had then. */
+const char *steps_comm_at(const struct steps *s, size_t input, int32_t pid, uint64_t ts);
 
 /*
  * The word of a reason's number by the file's own format ("guest_exit", "EPT_VIOLATION"); NULL: the format

@@ -79,18 +79,6 @@ static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 
 /* ---- the head -------------------------------------------------------------------------------------- */
 
-/* An array of numbers. */
-static void head_row(struct json *j, const uint64_t *v, size_t n)
-{
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_u64(j, v[i]);
-	json_array_end(j);
-}
-
-#define HEAD_ROW(j, ...)                                                                                     \
-	head_row(j, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
-
 static void head_machines(struct json *j, const struct inputs *in)
 {
 	json_key(j, "machines");
@@ -119,13 +107,13 @@ static void head_labels(struct json *j, const struct view *v)
 	json_key(j, "labels");
 	json_array(j);
 	for (const struct view_label *l = v->labels; l < v->labels + v->n_labels; l++)
-		HEAD_ROW(j, l->state, l->by, l->reason, l->class, l->task, (uint64_t)l->pid, l->other,
+		JSON_ROW(j, l->state, l->by, l->reason, l->class, l->task, (uint64_t)l->pid, l->other,
 			 (uint64_t)l->other_pid, l->coarse);
 	json_array_end(j);
 }
 
-static void view_head(const struct view *v, const struct view_job *job, const struct buf *columns,
-		      struct buf *out)
+static void view_head(const struct view *v, const struct view_job *job, struct view_cases *cases,
+		      const struct buf *columns, struct buf *out)
 {
 	struct json j = { .out = out, .compact = true };
 	char origin[24]; /* a text: JavaScript's numbers cannot hold it */
@@ -143,14 +131,14 @@ static void view_head(const struct view *v, const struct view_job *job, const st
 	json_key(&j, "lanes");
 	json_array(&j);
 	for (const struct view_lane *l = v->lanes; l < v->lanes + v->n_lanes; l++)
-		HEAD_ROW(&j, l->kind, l->input, column_number(l->number), column_number(l->guest),
+		JSON_ROW(&j, l->kind, l->input, column_number(l->number), column_number(l->guest),
 			 (uint64_t)l->pid, l->name, l->spans, l->cells);
 	json_array_end(&j);
 	head_labels(&j, v);
 	json_key(&j, "losses");
 	json_array(&j);
 	for (const struct view_loss *l = v->losses; l < v->losses + v->n_losses; l++)
-		HEAD_ROW(&j, l->input, l->buffer, l->cpu, l->hyp, l->from - v->from, l->to - v->from,
+		JSON_ROW(&j, l->input, l->buffer, l->cpu, l->hyp, l->from - v->from, l->to - v->from,
 			 l->events + 1); /* 0: unknown */
 	json_array_end(&j);
 	json_key(&j, "columns");
@@ -158,6 +146,12 @@ static void view_head(const struct view *v, const struct view_job *job, const st
 	for (size_t i = 0; i < VIEW_COLUMNS; i++)
 		json_u64(&j, columns[i].len);
 	json_array_end(&j);
+	view_cases_head(cases, v->from, &j);
+	if (job->full || v->records <= VIEW_ANSWERS) {
+		json_key(&j, "latency");
+		out->bad |= job->latency(job->in, out) != 0;
+		j.keyed = false;
+	}
 	json_key(&j, "tables");
 	buf_addstr(out, job->tables); /* JSON already */
 	j.keyed = false;
@@ -183,13 +177,14 @@ static void base64_add(struct buf *out, const uint8_t *data, size_t len)
 }
 
 /* The head's length in 4 bytes, the head, and the columns. */
-static void view_data(const struct view *v, const struct view_job *job, struct buf *out)
+static void view_data(const struct view *v, const struct view_job *job, struct view_cases *cases,
+		      struct buf *out)
 {
 	struct buf columns[VIEW_COLUMNS] = { 0 }, head = { 0 };
 	uint8_t len[4];
 
 	view_columns(v, columns);
-	view_head(v, job, columns, &head);
+	view_head(v, job, cases, columns, &head);
 	for (size_t i = 0; i < sizeof(len); i++)
 		len[i] = (uint8_t)(head.len >> 8 * i);
 	buf_add(out, len, sizeof(len));
@@ -203,14 +198,14 @@ static void view_data(const struct view *v, const struct view_job *job, struct b
 	}
 }
 
-int view_page(struct view *v, const struct view_job *job, int fd)
+int view_page(struct view *v, const struct view_job *job, struct view_cases *cases, int fd)
 {
 	const char *mark = strstr(view_page_html, VIEW_DATA_MARK);
 	struct buf data = { 0 }, packed = { 0 }, page = { 0 };
 	uLongf len;
 	int ret;
 
-	view_data(v, job, &data);
+	view_data(v, job, cases, &data);
 	len = compressBound(data.len);
 	ret = buf_status(&data) ?: buf_room(&packed, len) ? 0 : -ENOMEM;
 	if (ret)

@@ -4,20 +4,23 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "ask/states/states.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "convert/view/view.h"
 
 /* Shared by the files of lib/convert/view. */
 
-/* Lanes: what runs on a CPU, the hypervisor's visits on a CPU, and the states of a vCPU. */
-enum view_kind { VIEW_CPU, VIEW_HYP, VIEW_VCPU };
+/* Lanes: what runs on a CPU, the hypervisor's visits on a CPU, the states of a vCPU, waits of a guest's task.
+ */
+enum view_kind { VIEW_CPU, VIEW_HYP, VIEW_VCPU, VIEW_TASK };
 
 struct view_lane {
 	uint32_t kind;
 	uint32_t input;	       /* its machine; of a vCPU the host */
 	uint32_t number;       /* of the CPU or the vCPU; UINT32_MAX: unknown */
 	uint32_t guest;	       /* of a vCPU: index of its guest's file; UINT32_MAX: not among the files */
-	int32_t pid;	       /* of a vCPU: its thread; else 0 */
+	int32_t pid;	       /* of a vCPU: its thread; of a task: it; else 0 */
 	uint32_t name;	       /* of a vCPU: its guest's name, a word */
 	uint32_t spans, cells; /* their numbers, after the last one */
 };
@@ -66,6 +69,7 @@ struct view {
 	uint64_t width;	   /* of a bucket, ns */
 	bool folded;	   /* spans up to `least` ns are summed */
 	uint64_t least;
+	uint64_t records;  /* that were read */
 	uint64_t left_out; /* vCPUs and tasks beyond those that can be followed */
 	struct arena texts;
 	char **words; /* words[0]: "" */
@@ -91,7 +95,35 @@ int view_add(struct view *v, const struct view_lane *lane, const struct view_lab
 /* After the last span: orders all of it, and keeps VIEW_SPANS spans. */
 int view_finish(struct view *v);
 
+/* ---- the longest of each meaning: view-cases.c. Calls return 0 or -ENOMEM. */
+
+/* A vCPU's or a guest's task's by its state; visits to the hypervisor are one more kind. */
+enum { VIEW_CASE_TASK = STATES, VIEW_CASE_VISIT = 2 * STATES, VIEW_CASE_KINDS };
+
+struct view_case {
+	uint32_t kind;	      /* a state, of a task VIEW_CASE_TASK more */
+	uint32_t input, cpu;  /* events there belong to it ... */
+	uint32_t guest, vcpu; /* ... and there; UINT32_MAX: none */
+	int32_t pid;
+	bool waits; /* for a CPU: there is a chain of causes */
+	uint64_t from, to;
+};
+
+struct view_cases; /* opaque */
+
+/* view_cases_close takes NULL. */
+/* *part: of the pass, after those that add. */
+int view_cases_open(struct view_cases **out, const struct view_job *job, struct pass_part *part);
+void view_cases_close(struct view_cases *c);
+void view_cases_add(struct view_cases *c, const struct view_case *one);
+/* After each run, and at the end: fills those whose events are all read. */
+int view_cases_fill(struct view_cases *c, bool end);
+/* Reads the files once more, for their events as text. */
+int view_cases_texts(struct view_cases *c);
+/* Writes "cases" of the page's head; times since the origin. */
+void view_cases_head(struct view_cases *c, uint64_t origin, struct json *j);
+
 /* The page with that data: view-page.c. */
-int view_page(struct view *v, const struct view_job *job, int fd);
+int view_page(struct view *v, const struct view_job *job, struct view_cases *cases, int fd);
 
 #endif

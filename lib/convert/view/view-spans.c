@@ -65,14 +65,17 @@ static bool view_label_same(const void *array, size_t index, const void *wanted)
 	return !memcmp((const struct view_label *)array + index, wanted, sizeof(struct view_label));
 }
 
-/* The index of an entry that is or becomes one of an array's. */
+/* The index of an entry, of 32-bit numbers, that is or becomes one of an array's. */
 static int view_index(struct map *m, map_same *same, void *array, size_t *n, const void *entry, size_t size,
 		      uint32_t *index)
 {
-	uint32_t hash = map_hash_bytes(entry, size);
+	const uint32_t *numbers = entry;
+	uint32_t hash = 0;
 	size_t at;
 	void *entries;
 
+	for (size_t i = 0; i < size / sizeof(*numbers); i++)
+		hash = map_hash((uint64_t)hash << 32 | numbers[i]);
 	memcpy(&entries, array, sizeof(entries));
 	at = map_find(m, hash, same, entries, entry);
 	if (at == MAP_NONE) {

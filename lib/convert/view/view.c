@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Reads recordings for a page: states of vCPUs and tasks, visits to the hypervisor, and losses. */
+/* Reads recordings for a page: states of vCPUs and tasks, visits to the hypervisor, losses, longest cases. */
 #include "convert/view/view.h"
 
 #include <errno.h>
@@ -24,6 +24,7 @@ struct view_reader {
 	struct states *vcpus, *tasks; /* apart, as in sql and stat: following tasks changes what vCPUs show */
 	struct view_stream *streams;
 	struct view view;
+	struct view_cases *cases;
 };
 
 static uint32_t view_bound(uint64_t ns)
@@ -40,6 +41,29 @@ static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid)
 
 /* ---- states ------------------------------------------------------------------------------------- */
 
+/* A vCPU that does not run its guest, or a guest's task that has no CPU. */
+static void view_state_case(struct view_reader *r, const struct state_span *s)
+{
+	static const uint64_t waiting = 1 << STATE_PREEMPTED | 1 << STATE_WAKING | 1 << STATE_HALTED |
+					1 << STATE_BLOCKED | 1 << STATE_RUNNABLE | 1 << STATE_SLEEPING;
+	static const uint64_t others =
+		1 << STATE_HYP | 1 << STATE_FIRMWARE | 1 << STATE_HOST | 1 << STATE_VMM;
+	const struct state_owner *o = s->owner;
+	bool guest = o->kind == STATE_OF_VCPU && o->guest != STATE_NO_INPUT;
+
+	if (o->kind != STATE_OF_TASK && (waiting | others) >> s->state & 1)
+		view_cases_add(r->cases, &(struct view_case){ .kind = s->state + (o->kind != STATE_OF_VCPU) *
+											 VIEW_CASE_TASK,
+							      .input = o->input,
+							      .cpu = s->cpu,
+							      .guest = guest ? o->guest : UINT32_MAX,
+							      .vcpu = o->vcpu,
+							      .pid = o->pid,
+							      .waits = waiting >> s->state & 1,
+							      .from = s->from,
+							      .to = s->to });
+}
+
 static int view_state(void *reader, const struct state_span *s)
 {
 	struct view_reader *r = reader;
@@ -51,9 +75,16 @@ static int view_state(void *reader, const struct state_span *s)
 	};
 	struct view_label label = { .coarse = s->coarse };
 
+	view_state_case(r, s);
 	/* a CPU's lane has what runs there; a task that sleeps or waits is on none */
-	if (!vcpu && s->state != STATE_RUNNING && s->state != STATE_STOLEN)
-		return 0;
+	if (!vcpu && s->state != STATE_RUNNING && s->state != STATE_STOLEN) {
+		if (o->kind != STATE_OF_GUEST_TASK ||
+		    (s->state != STATE_RUNNABLE && s->state != STATE_SLEEPING))
+			return 0;
+		lane.kind = VIEW_TASK;
+		lane.number = UINT32_MAX;
+		lane.pid = o->pid;
+	}
 	label.state = view_word(v, state_name(s->state));
 	label.by = view_word(v, s->by == STATE_UNKNOWN ? NULL : state_name(s->by));
 	label.reason = view_word(v, states_reason(vcpu ? r->vcpus : r->tasks, s));
@@ -96,6 +127,12 @@ static int view_visit(struct view_reader *r, const struct span *s)
 
 	if (s->end != SPAN_PAIRED || s->to <= s->from)
 		return 0;
+	view_cases_add(r->cases, &(struct view_case){ .kind = VIEW_CASE_VISIT,
+						      .input = s->machine,
+						      .cpu = s->cpu,
+						      .guest = UINT32_MAX,
+						      .from = s->from,
+						      .to = s->to });
 	return view_add(&r->view, &lane, &label,
 			(struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
@@ -120,6 +157,7 @@ static int view_after(void *reader, struct pass_run *run)
 	struct view_reader *r = reader;
 	int ret = 0;
 
+	r->view.records += run->records->n;
 	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
 		struct view_stream *stream = &r->streams[s->stream];
 		struct span done;
@@ -134,7 +172,7 @@ static int view_after(void *reader, struct pass_run *run)
 		if (!ret && step_visit(&stream->visit, s, 0, &done))
 			ret = view_visit(r, &done);
 	}
-	return ret;
+	return ret ?: view_cases_fill(r->cases, false);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------ */
@@ -156,7 +194,7 @@ static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)
 int view_write(const struct view_job *job, int fd)
 {
 	struct view_reader r = { .job = job, .view.full = job->full };
-	struct pass_part parts[3];
+	struct pass_part parts[4];
 	uint64_t from, to;
 	int ret = view_extent(job->in, &from, &to);
 
@@ -164,7 +202,7 @@ int view_write(const struct view_job *job, int fd)
 		return ret;
 	view_open(&r.view, from, to);
 	r.streams = calloc(merge_streams(job->timeline->merge) + 1, sizeof(*r.streams));
-	ret = r.streams ? 0 : -ENOMEM;
+	ret = r.streams ? view_cases_open(&r.cases, job, &parts[2]) : -ENOMEM;
 	ret = ret ?: states_open(&r.vcpus, job->in, job->timeline, job->steps, STATES_VCPUS, view_state, &r);
 	ret = ret
 		      ?: states_open(&r.tasks, job->in, job->timeline, job->steps,
@@ -173,7 +211,7 @@ int view_write(const struct view_job *job, int fd)
 		goto out;
 	parts[0] = states_part(r.vcpus);
 	parts[1] = states_part(r.tasks);
-	parts[2] = (struct pass_part){ .ctx = &r,
+	parts[3] = (struct pass_part){ .ctx = &r,
 				       .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
 						STEP_SET(STEP_HYP_OTHER),
 				       .after = view_after };
@@ -182,10 +220,12 @@ int view_write(const struct view_job *job, int fd)
 	r.view.left_out = states_left_out(r.vcpus) + states_left_out(r.tasks);
 	for (size_t i = 0; i < r.view.n_losses; i++)
 		r.view.losses[i].hyp = r.streams[r.view.losses[i].stream].hyp;
-	ret = ret ?: view_finish(&r.view) ?: view_page(&r.view, job, fd);
+	ret = ret ?: view_cases_fill(r.cases, true) ?: view_cases_texts(r.cases);
+	ret = ret ?: view_finish(&r.view) ?: view_page(&r.view, job, r.cases, fd);
 out:
 	states_close(r.vcpus);
 	states_close(r.tasks);
+	view_cases_close(r.cases);
 	free(r.streams);
 	view_release(&r.view);
 	return ret;

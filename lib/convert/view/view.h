@@ -14,10 +14,13 @@ struct view_job {
 	const struct steps *steps; /* of its inputs */
 	const char *title;	   /* of the page */
 	const char *tables;	   /* JSON of hyptrace stat */
-	bool full;		   /* all spans, not the VIEW_SPANS longest and sums of the others */
+	/* Latencies of presets as JSON, asked for if there are at most VIEW_ANSWERS records, or if full. */
+	int (*latency)(const struct inputs *in, struct buf *out);
+	bool full; /* all spans, not the VIEW_SPANS longest and sums of the others */
 };
 
-#define VIEW_SPANS 300000
+#define VIEW_SPANS   300000
+#define VIEW_ANSWERS 1000000
 
 /* Reads the timeline and writes the page. -ENOMEM, -errno of fd. */
 int view_write(const struct view_job *job, int fd);

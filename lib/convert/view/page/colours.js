@@ -16,6 +16,7 @@ const STATE_COLOURS = {
 	"ended": "transparent",
 	"lost": "hatched",
 };
+const TASK_COLOURS = { "running": "#009e73", "runnable": "#e69f00", "sleeping": "#b8bcc2", "stolen": "stolen" };
 const OTHER_COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#a6761d", "#8f86c9", "#5f9e4a", "#b56576"];
 // Reasons of the hypervisor that are there on every machine.
 const REASON_COLOURS = { "hvc": "#d55e00", "guest_exit": "#e69f00", "smc": "#cc79a7", "dabt": "#0072b2", "iabt": "#56b4e9", "irq": "#f0e442" };
@@ -33,6 +34,8 @@ function labelColour(kind, label) {
 		return STATE_COLOURS[label.state] || wordColour(label.state);
 	if (kind === "hyp")
 		return REASON_COLOURS[label.reason] || wordColour(label.reason);
+	if (kind === "task")
+		return TASK_COLOURS[label.state] || wordColour(label.state);
 	return label.state === "stolen" ? "stolen" : wordColour(label.task.replace(/[-:/].*$/, ""));
 }
 
@@ -42,6 +45,8 @@ function labelText(kind, label) {
 		return label.state + (label.reason ? " " + label.reason : "") + (label.other ? " (" + label.other + ")" : "");
 	if (kind === "hyp")
 		return label.reason || "hypervisor";
+	if (kind === "task")
+		return label.state + (label.by ? ": " + label.by : "") + (label.other ? " (" + label.other + ")" : "");
 	return label.task + (label.state === "stolen" ? " (stolen: " + label.by + ")" : "");
 }
 

@@ -74,6 +74,7 @@ function readLabel(words, row) {
 		by: words[by],
 		reason: words[reason],
 		exitClass: words[exitClass],
+		pid,
 		task: pid || task ? (words[task] || "task") + "-" + pid : "",
 		other: otherPid || other ? (words[other] || "task") + "-" + otherPid : "",
 		coarse: !!coarse,
@@ -85,6 +86,8 @@ function laneName(data, lane) {
 
 	if (lane.kind === "vcpu")
 		return lane.name ? lane.name + " vCPU " + number : machine + " vCPU thread " + lane.pid;
+	if (lane.kind === "task")
+		return machine + " " + lane.task;
 	return machine + (lane.kind === "hyp" ? " hypervisor " : " CPU ") + number;
 }
 
@@ -93,7 +96,7 @@ function laneOrder(data, lane) {
 	const guest = lane.kind === "vcpu" ? lane.guest : lane.machine;
 	const isGuest = lane.kind === "vcpu" || data.machines[lane.machine].guest;
 	const machine = guest === null ? data.machines.length : guest;
-	const kind = { vcpu: 0, cpu: 1, hyp: 2 }[lane.kind];
+	const kind = { vcpu: 0, cpu: 1, hyp: 2, task: 3 }[lane.kind];
 
 	return [isGuest ? 1 : 0, machine, lane.number === null ? Infinity : lane.number, kind, lane.pid];
 }
@@ -130,12 +133,13 @@ function known(n) {
 
 function readLane(data, row, columns) {
 	const [kind, machine, number, guest, pid, name, spans, cells] = row;
-	const lane = { kind: ["cpu", "hyp", "vcpu"][kind], machine, number: known(number), guest: known(guest), pid, name: data.words[name] };
+	const lane = { kind: ["cpu", "hyp", "vcpu", "task"][kind], machine, number: known(number), guest: known(guest), pid, name: data.words[name] };
 
-	lane.title = laneName(data, lane);
 	lane.spans = readSpans(spans, columns);
 	lane.cells = readCells(cells, columns);
-	lane.losses = data.losses.filter((loss) => lane.kind !== "vcpu" && loss.machine === machine && loss.cpu === lane.number
+	lane.task = spans || cells ? data.labels[spans ? lane.spans.label[0] : lane.cells.label[0]].task : "";
+	lane.title = laneName(data, lane);
+	lane.losses = data.losses.filter((loss) => lane.kind !== "vcpu" && lane.kind !== "task" && loss.machine === machine && loss.cpu === lane.number
 		&& loss.hyp === (lane.kind === "hyp"));
 	return lane;
 }
@@ -159,5 +163,13 @@ async function readData(base64) {
 	}));
 	data.lanes = data.lanes.map((row) => readLane(data, row, columns));
 	data.lanes.sort((a, b) => compareLists(laneOrder(data, a), laneOrder(data, b)));
+	for (const machine of data.machines.keys()) {
+		const first = data.lanes.find((lane) => lane.kind === "cpu" && lane.machine === machine);
+
+		if (first && data.lanes.some((lane) => lane.kind === "task" && lane.machine === machine))
+			first.unfolds = true;
+	}
+	data.byCpu = readEvents(data);
+	data.chains = readChains(data);
 	return data;
 }

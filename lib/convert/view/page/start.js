@@ -25,8 +25,31 @@ function start(data) {
 
 	function choose(place) {
 		timeline.chosen = place && place.i !== undefined ? place : null;
+		timeline.chain = null;
 		if (timeline.chosen)
-			showSpan(data, place);
+			showSpan(data, place, why, (event) => choose({ event }));
+		else if (place && place.event)
+			showEvent(data, place.event);
+		else if (place && place.title)
+			unfold(place.lane.machine);
+		timeline.redraw();
+	}
+
+	// Shows or hides the tasks of a guest.
+	function unfold(machine) {
+		if (!timeline.unfolded.delete(machine))
+			timeline.unfolded.add(machine);
+		timeline.arrange();
+		timeline.resize();
+	}
+
+	// Draws the causes of a wait, all of them in the window.
+	function why(waiter, parent) {
+		const chain = timeline.chain = showChain(data, waiter, parent, (hop) => hop.lane && (timeline.reveal(hop.lane), timeline.redraw()));
+		const begins = chain ? chain.hops.map((hop) => hop.from) : [], from = Math.min(...begins, waiter.from);
+
+		if (chain)
+			timeline.show(from - (waiter.to - from) / 10, waiter.to + (waiter.to - from) / 10);
 		timeline.redraw();
 	}
 
@@ -37,6 +60,10 @@ function start(data) {
 
 		if (from < timeline.from || to > timeline.to)
 			timeline.show((from + to - length) / 2, (from + to + length) / 2);
+		if (place.lane.kind === "task" && !timeline.unfolded.has(place.lane.machine))
+			unfold(place.lane.machine);
+		if (place.lane.kind === "task")
+			place = placeOfTask(timeline.lanes, place);
 		timeline.reveal(place.lane);
 		choose(place);
 	}
@@ -70,6 +97,7 @@ function start(data) {
 
 	const keys = {
 		"n": () => found(search.step(1)), "N": () => found(search.step(-1)), "/": () => byId("search").focus(), "f": fit,
+		"y": () => byId("why") && byId("why").click(),
 		"?": () => byId("keys").showModal(), "Escape": () => { select(0, 0); choose(null); byId("search").blur(); },
 	};
 
@@ -99,6 +127,7 @@ function start(data) {
 
 	showHead(data);
 	showLegend(data, byId("legend"));
+	showQuestions(data, byId("questions"));
 	showTables(data, byId("tables"), function (seconds) {
 		const at = linkTime(data, String(seconds)), length = Math.min(data.length, (timeline.to - timeline.from) / 4);
 
@@ -118,7 +147,7 @@ function start(data) {
 	timeline.onDraw = link;
 	window.addEventListener("hashchange", follow);
 	// For tests and for scripts of a reader's own: times are ns since the origin.
-	window.hyptrace = { data, timeline, search, sums: (from, to) => windowSums(data, from, to) };
+	window.hyptrace = { data, timeline, search, choose, sums: (from, to) => windowSums(data, from, to) };
 }
 
 readData(document.getElementById("data").textContent).then(start).catch(function (error) {

@@ -155,13 +155,7 @@ function showLegend(data, parent) {
 			if (!name || seen.has(name) || seen.size > 24)
 				continue;
 			seen.add(name);
-			const entry = element("span"), box = element("canvas"), context = box.getContext("2d");
-
-			box.width = box.height = 12;
-			context.fillStyle = colour[0] === "#" ? colour : colour === "stolen" ? "#e69f00" : colour === "hatched" ? "#888888" : "transparent";
-			context.fillRect(0, 0, 12, 12);
-			entry.append(box, name + (colour === "hatched" || colour === "stolen" ? " (striped)" : ""));
-			parent.append(entry);
+			parent.append(legendEntry(name, colour));
 		}
 	}
 }
@@ -188,6 +182,8 @@ function spanFacts(data, place) {
 function placeText(data, place) {
 	if (place.i !== undefined)
 		return spanFacts(data, place).map(([name, text]) => name + ": " + text).join("\n");
+	if (place.event)
+		return eventFacts(data, place.event).map(([name, text]) => name + ": " + text).join("\n");
 	if (place.loss)
 		return (place.loss.events === 0 ? "not recorded" : "events are lost") + " in " + (place.loss.buffer || "the main buffer")
 			+ (place.loss.events ? ": " + place.loss.events : "") + "\n" + timeText(data, place.loss.from) + " to " + timeText(data, place.loss.to);
@@ -199,16 +195,36 @@ function placeText(data, place) {
 		.map(([label, sum]) => labelText(place.lane.kind, data.labels[label]) + ": " + durationText(sum.ns, data.ticks) + ", " + sum.count + " spans").join("\n");
 }
 
-function showSpan(data, place) {
-	const table = element("table"), parent = document.getElementById("span");
+function factTable(facts) {
+	const table = element("table");
 
-	for (const [name, text] of spanFacts(data, place)) {
+	for (const [name, text] of facts) {
 		const line = element("tr");
 
 		line.append(element("td", name), element("td", text));
 		table.append(line);
 	}
-	parent.replaceChildren(element("h2", "Span"), table);
+	return table;
+}
+
+// onWhy(waiter, parent): "why?" is asked of what waited in the span; onEvent(event): one of its events is clicked.
+function showSpan(data, place, onWhy, onEvent) {
+	const parent = document.getElementById("span"), waiter = waiterOf(data, place), answer = element("div");
+	const button = element("button", "why?");
+
+	parent.replaceChildren(element("h2", "Span"), factTable(spanFacts(data, place)));
+	if (waiter) {
+		button.id = "why";
+		button.title = "The chain of causes (Y)";
+		button.addEventListener("click", () => onWhy(waiter, answer));
+		parent.append(button);
+	}
+	document.getElementById("more").replaceChildren(answer, eventTable(data, place, onEvent));
+}
+
+function showEvent(data, event) {
+	document.getElementById("more").replaceChildren();
+	document.getElementById("span").replaceChildren(element("h2", "Event"), factTable(eventFacts(data, event)));
 }
 
 function showSums(data, from, to) {
@@ -217,11 +233,12 @@ function showSums(data, from, to) {
 		{ title: "lane" }, { title: "state" }, { title: "reason, or by" }, { title: "task" }, { title: "time", number: true, text: (ns) => durationText(ns, data.ticks) },
 		{ title: "share", number: true, text: (share) => (share * 100).toFixed(1) + "%" },
 		{ title: "begin here", number: true, text: (n) => String(Math.round(n)) },
+		{ title: "p50", number: true, text: (ns) => durationText(ns, data.ticks) }, { title: "p99", number: true, text: (ns) => durationText(ns, data.ticks) },
 		{ title: "undecided", number: true, text: (ns) => ns ? durationText(ns, data.ticks) : "" },
 	];
 
 	parent.replaceChildren(element("h2", "Sums from " + timeText(data, from) + " to " + timeText(data, to) + ": " + durationText(to - from, data.ticks)),
-		makeTable(columns, rows.slice(0, 1000).map((row) => [row.lane, row.state, row.by || row.reason, row.task, row.ns, row.ns / (to - from), row.count, row.undecided])));
+		makeTable(columns, rows.slice(0, 1000).map((row) => [row.lane, row.state, row.by || row.reason, row.task, row.ns, row.ns / (to - from), row.count, percentile(row, 0.5), percentile(row, 0.99), row.undecided])));
 	if (rows.length > 1000)
 		parent.append(element("p", rows.length - 1000 + " more rows: select a shorter part."));
 }

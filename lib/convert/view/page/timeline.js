@@ -7,20 +7,29 @@ const RULER = 26, LANE = 20, LANE_GAP = 3, LEFT = 190;
 class Timeline {
 	constructor(data, canvas, frame, tall) {
 		Object.assign(this, { data, canvas, frame, tall, context: canvas.getContext("2d") });
+		this.lanes = []; // those that are shown
 		this.from = 0; // shown, ns since the origin
 		this.to = data.length;
 		this.selection = null; // {from, to}
 		this.chosen = null; // {lane, i}
+		this.chain = null; // of causes that are drawn
 		this.matches = null; // by label: 1: it is what was searched for
 		this.onDraw = () => {};
 		this.frameTime = 0; // ms that the last picture took
 		this.waiting = false;
 		this.palette = ["dim"]; // colours, the first of what was not searched for
 		this.colours = {}; // by kind and label: an index of the palette
-		for (const kind of ["cpu", "hyp", "vcpu"])
+		for (const kind of ["cpu", "hyp", "vcpu", "task"])
 			this.colours[kind] = Uint16Array.from(data.labels, (label) => this.paletteIndex(labelColour(kind, label)));
 		this.shares = new Shares(this.palette.length);
-		tall.style.height = RULER + data.lanes.length * (LANE + LANE_GAP) + 4 + "px";
+		this.unfolded = new Set(); // machines whose tasks are shown
+		this.arrange();
+	}
+
+	// Decides which lanes are shown: a guest's tasks after its CPUs, if they are unfolded.
+	arrange() {
+		this.lanes = shownLanes(this.data, this.unfolded);
+		this.tall.style.height = RULER + this.lanes.length * (LANE + LANE_GAP) + 4 + "px";
 	}
 
 	paletteIndex(colour) {
@@ -50,7 +59,7 @@ class Timeline {
 	laneAt(y) {
 		const index = Math.floor((y - RULER + this.frame.scrollTop) / (LANE + LANE_GAP));
 
-		return y < RULER ? null : this.data.lanes[index] || null;
+		return y < RULER ? null : this.lanes[index] || null;
 	}
 
 	// Shows from..to, moved so that it lies in the recording; at least 20 ns.
@@ -75,13 +84,18 @@ class Timeline {
 		this.show(this.from + by, this.to + by);
 	}
 
-	// The span at a place, else the sums of short ones, else the loss: {lane, i}, {lane, bucket}, {lane, loss}.
+	// The event at a place, else the span, else the sums of short ones, else the loss: {lane, event}, {lane, i},
+	// {lane, bucket}, {lane, loss}; of a lane that unfolds its title: {lane, title}.
 	find(x, y) {
 		const lane = this.laneAt(y), time = this.time(x), near = this.time(x + 1.5) - time;
 		let best = null;
 
 		if (!lane || x < LEFT)
-			return null;
+			return lane && lane.unfolds ? { lane, title: true } : null;
+		const event = eventAt(this, lane, x, y, this.laneTop(this.lanes.indexOf(lane)));
+
+		if (event)
+			return { lane, event };
 		for (let i = firstSpan(lane.spans, time - near); i < lane.spans.n && lane.spans.from[i] <= time + near; i++) {
 			const inside = lane.spans.from[i] <= time && time < lane.spans.to[i];
 			const weight = (inside ? 1e18 : 0) + lane.spans.to[i] - lane.spans.from[i];
@@ -101,7 +115,7 @@ class Timeline {
 
 	// Scrolls to a lane.
 	reveal(lane) {
-		const top = this.data.lanes.indexOf(lane) * (LANE + LANE_GAP), height = this.frame.clientHeight - RULER - LANE;
+		const top = this.lanes.indexOf(lane) * (LANE + LANE_GAP), height = this.frame.clientHeight - RULER - LANE;
 
 		if (top < this.frame.scrollTop || top > this.frame.scrollTop + height)
 			this.frame.scrollTop = Math.max(0, top - height / 2);
@@ -172,17 +186,19 @@ class Timeline {
 	}
 
 	draw() {
-		const begin = performance.now(), c = this.context, lanes = this.data.lanes;
+		const begin = performance.now(), c = this.context;
 
 		c.clearRect(0, 0, this.width, this.height);
 		c.font = "12px system-ui, sans-serif";
 		c.textBaseline = "middle";
-		lanes.forEach((lane, index) => {
+		this.lanes.forEach((lane, index) => {
 			const top = this.laneTop(index);
 
 			if (top > RULER - LANE && top < this.height)
 				this.drawLane(lane, top);
 		});
+		if (this.chain)
+			drawChain(this, this.chain);
 		this.drawSelection();
 		this.drawRuler();
 		this.frameTime = performance.now() - begin;
@@ -201,10 +217,11 @@ class Timeline {
 		for (const loss of lane.losses)
 			this.box("hatched", this.x(loss.from), top, Math.max(1, this.x(loss.to) - this.x(loss.from)), LANE);
 		this.drawSpans(lane, top);
+		drawEvents(this, lane, top);
 		c.restore();
-		c.fillStyle = this.ink;
+		c.fillStyle = lane.unfolds ? this.accent : this.ink;
 		c.textAlign = "left";
-		c.fillText(lane.title, 4, top + LANE / 2, LEFT - 10);
+		c.fillText((lane.unfolds ? (this.unfolded.has(lane.machine) ? "\u25be " : "\u25b8 ") : "") + lane.title, 4, top + LANE / 2, LEFT - 10);
 	}
 
 	labelColour(colours, label) {
