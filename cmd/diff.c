@@ -13,7 +13,7 @@
 
 struct diff_opts {
 	enum answer_form form;
-	bool all, quiet;
+	bool all, causes, quiet;
 	struct times_opts times;
 	uint64_t rows;
 	const char *per;   /* an event; NULL: a second */
@@ -25,6 +25,7 @@ struct diff_opts {
 
 static const struct opt diff_rows[] = {
 	OPT('a', "all", NULL, "what is the same, too", opts_set_flag, DIFF(all)),
+	OPT(0, "causes", NULL, "only what vCPUs lost time to", opts_set_flag, DIFF(causes)),
 	OPT('p', "per", "EVENT", "figures of each such event, [SYSTEM:]EVENT[@MACHINE], not of a second",
 	    opts_set_text, DIFF(per)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, DIFF(rows),
@@ -344,6 +345,8 @@ static int diff_write(struct diff *d, const struct log *log)
 		for (n = 1; i + n < d->n; n++)
 			if (diff_row_of(&d->v[i + n])->group != diff_row_of(&d->v[i])->group)
 				break;
+		if (d->o->causes && diff_row_of(&d->v[i])->group != SERIES_CAUSES)
+			continue;
 		array_sort(&d->v[i], n, sizeof(*d->v), by_difference);
 		diff_print_group(d, &d->v[i], n);
 	}

@@ -17,6 +17,7 @@ struct why_opts {
 	char *words[2]; /* --task's events */
 	double tail;	/* 0 to 1 */
 	bool asks;	/* of instances */
+	bool diff;	/* for diff's command */
 	enum answer_form form;
 	bool quiet;
 	struct times_opts times;
@@ -39,6 +40,8 @@ static const struct opt why_rows_opts[] = {
 	OPT(0, "span", "NAME", "... or spans of that name that programs mark", opts_set_text, WHY(span)),
 	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",
 	    opts_set_text, WHY(desc)),
+	OPT(0, "diff", NULL, "what vCPUs lose more time to in recording B than in A: diff --causes A B",
+	    opts_set_flag, WHY(diff)),
 	OPT(0, "tail", "PERCENTILE", "from where on instances are slow (99)", opts_set_text, WHY(tail_text)),
 	OPT_JSON("for programs, as JSON", WHY(form)),
 	OPT_CSV("for programs, as CSV", WHY(form)),
@@ -54,6 +57,7 @@ const struct opts_table why_table = {
 		 "       hyptrace why --preset NAME [OPTION...] [FILE...]\n"
 		 "       hyptrace why --from EVENT --to EVENT [OPTION...] [FILE...]\n"
 		 "       hyptrace why --span NAME [OPTION...] [FILE...]\n"
+		 "       hyptrace why --diff [OPTION...] A [GUEST...] B [GUEST...]\n"
 		 "\n"
 		 "Finds what took most time from vCPUs; of chains or pairs of events, why the slowest\n"
 		 "instances are slow. trace.dat or the FILEs are read; files of guests join their\n"
@@ -435,6 +439,11 @@ int cmd_why(int argc, char **argv)
 	struct log log = console_as_log(&console);
 	int status;
 
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--diff")) {
+			argv[i] = (char[]){ "--causes" };
+			return cmd_diff(argc, argv);
+		}
 	memory_or_end();
 	if (why_parse(&o, argc, argv, &status)) {
 		struct why_job j = { .o = &o, .log = &log, .text = o.form == ANSWER_TEXT };

@@ -269,6 +269,8 @@ machine  cause                             A        B  change  B has
 Guest    vCPU 0 preempted by burner       0%      14%  new     more
 END
 )" "with a hog on a vCPU's CPU the first table names it"
+"$hyptrace" why --diff "$tmp/calm.dat" "$tmp/hog.dat" >"$tmp/out"
+is "$(sed -n '5,$p' "$tmp/out")" "$("$hyptrace" diff "$tmp/calm.dat" "$tmp/hog.dat" | sed -n '5,/^$/p' | sed '/^$/d')" "why --diff: that table alone"
 is "$("$hyptrace" diff --json "$tmp/calm.dat" "$tmp/hog.dat" | json_differs diff)" "" "... and the schema has it"
 
 # ---- the same each time ---------------------------------------------------------------------

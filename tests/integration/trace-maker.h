@@ -17,8 +17,8 @@
  *HEX...	a record of these bytes cut N | size N	at most N bytes of the next record; at least N of all
  *that follow lost CPU N		events lost before the CPU's next record; 0: an unknown number buffer
  *NAME	the records that follow go there; at first into the main buffer cpus N		of each buffer (4);
- *those above 7 are empty id HEX | guest NAME HEX [CPU:PID]... | shift HEX [NS [BOUND]] TRACEID, a GUEST of
- *one, TIME_SHIFT against one with its bound, ns uname TEXT | clock NAME | tsc MULT SHIFT | process PID
+ *those above 7 are empty id HEX | guest NAME HEX [CPU:PID]... | shift HEX [NS [BOUND [PPM]]] TRACEID, a GUEST of
+ *one, TIME_SHIFT against one with its bound, ns, and what it grows by uname TEXT | clock NAME | tsc MULT SHIFT | process PID
  *COMMAND | maps PID PATH START-END... UNAME, TRACECLOCK, TSC2NSEC, PROCMAPS task PID COMM | symbol HEX NAME
  *[MODULE] | kallsyms LINE | printk LINE | compression NAME
  */
@@ -475,7 +475,7 @@ static inline void take_guest(char *line)
 	must(dat_options_add(&maker.options, DAT_GUEST, b.data, b.len));
 }
 
-/* "HEX [NS [BOUND]]" */
+/* "HEX [NS [BOUND [PPM]]]" */
 static inline void take_shift(char *line)
 {
 	struct offset_shift s = { 0 };
@@ -483,16 +483,18 @@ static inline void take_shift(char *line)
 	uint64_t bounds[2] = { 0 };
 	struct buf b = { 0 };
 	unsigned long long peer, bound = 0;
-	long long ns = 0;
-	int n = sscanf(line, "%llx %lld %llu", &peer, &ns, &bound);
+	long long ns = 0, ppm = 0;
+	int n = sscanf(line, "%llx %lld %llu %lld", &peer, &ns, &bound, &ppm);
 
 	if (n < 1)
 		die(line);
-	k[0].offset = k[1].offset = ns;
+	k[0].offset = ns;
+	k[1].time = ppm ? 1ull << 36 : k[1].time; /* in 64 bits, as stock has it */
+	k[1].offset = ns + (int64_t)k[1].time * ppm / 1000000;
 	bounds[0] = bounds[1] = bound;
 	must(offset_shift_fill(&s, peer, maker.n_cpus < MAKER_CPUS ? maker.n_cpus : MAKER_CPUS, k,
-			       n == 3 ? 2 : 1));
-	if (n == 3)
+			       n > 2 ? 2 : 1));
+	if (n > 2)
 		must(offset_shift_set_bounds(&s, bounds, 2, "counter", "hard"));
 	offset_shift_encode(&s, &b);
 	must(dat_options_add(&maker.options, DAT_TIME_SHIFT, b.data, b.len));

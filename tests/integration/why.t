@@ -174,7 +174,7 @@ task="most of it from the guest's task work-300"
 while read -r line; do
 	is "$(grep -cxF "${line%%|*}" "$tmp/out")" 1 "${line##*|}" || diag "$(<"$tmp/out")"
 done <<E2
-1. the guest's task work-300 has a CPU while another one waits for it: 934.4ms in 116 stretches, 64.8 % of vm:0|a guest's task that waits for another one
+1. the guest's task work-300 has a CPU while another one waits for it: 1.043s in 236 stretches, 72.4 % of vm:0|a guest's task that waits for another one
 3. exits for MMIO at 0x9000000:W: 48.00ms in 120 stretches, 3.3 % of vm:0|a device's address
 4. interrupts from another CPU than the vCPU's: 40 of 120, each 1.093ms longer than the others: 43.74ms in 40 stretches, 3.0 % of vm:0|interrupts to the wrong CPU
 5. exits for stage-2 faults of 100 pages, 83 % of them the page's first, $task: 36.00ms in 120 stretches, 2.5 % of vm:0|stage-2 faults, and how many are no first touch

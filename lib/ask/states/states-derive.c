@@ -8,8 +8,8 @@ static const struct state_view unknown_view = { .cpu = STATE_NO_CPU,
 						.other_input = STATE_NO_INPUT };
 
 /*
- * Spans of a guest's task are held until the next one: an event of the guest soon after a border, whose time
- * the host knows exactly, may have come before it.
+ * Spans of a guest's task are held for as long as its clock's bound, or until the next one: an event of the
+ * guest soon after a border, whose time the host knows exactly, may have come before it.
  */
 static void track_doubt_held(const struct states *st, struct state_track *t)
 {
@@ -24,6 +24,8 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 	if (held->to_bound < overlap)
 		held->to_bound = overlap;
 }
+
+#define HOLDING_ROOM 1024
 
 static void track_give(struct states *st, struct state_span *span)
 {
@@ -61,6 +63,29 @@ static void track_emit(struct states *st, struct state_track *t, uint64_t to, co
 	}
 	track_give(st, &t->held);
 	t->held = span;
+	if (st->in[t->owner.input].widest != UINT64_MAX) {
+		const struct state_holding holding = { t, to };
+
+		if (st->given > HOLDING_ROOM && st->given > st->n_holding / 2) { /* room in front */
+			st->n_holding -= st->given;
+			memmove(st->holding, st->holding + st->given, st->n_holding * sizeof(holding));
+			st->given = 0;
+		}
+		if (array_push(&st->holding, &st->n_holding, &holding, sizeof(holding)))
+			st->error = -ENOMEM;
+	}
+}
+
+void state_tracks_give(struct states *st)
+{
+	for (; st->given < st->n_holding; st->given++) {
+		const struct state_holding *h = &st->holding[st->given];
+
+		if (st->now - h->to <= st->in[h->track->owner.input].widest)
+			return;
+		if (h->track->held.to == h->to)
+			track_give(st, &h->track->held);
+	}
 }
 
 static bool view_same(const struct state_view *a, const struct state_view *b)

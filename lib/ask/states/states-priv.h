@@ -115,6 +115,7 @@ struct state_input {
 	struct state_task *tasks; /* run known */
 	/* filetime_bound() from raw time bound_from up to bound_to */
 	uint64_t bound_from, bound_to, bound;
+	uint64_t widest; /* the greatest of all; UINT64_MAX: some are not known */
 	uint8_t hyp_exit_to[STATE_REASONS];
 };
 
@@ -140,6 +141,12 @@ struct states {
 	size_t n_tasks, n_vcpus;
 	struct state_track **tracks; /* by the owner's index */
 	size_t n_tracks;
+	/* tracks with a held span, in the order of its end; from `given` on */
+	struct state_holding {
+		struct state_track *track;
+		uint64_t to;
+	} * holding;
+	size_t n_holding, given;
 	uint64_t left_out;
 };
 
@@ -176,6 +183,8 @@ void state_track_cut(struct states *st, struct state_track *t, uint64_t at, cons
 void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool coarse);
 /* The recording ended: shown as far as it is proven, and unknown from there on. */
 void state_track_end(struct states *st, struct state_track *t);
+/* Gives held spans that no event to come can change. */
+void state_tracks_give(struct states *st);
 
 /* states-derive.c: found or made; NULL: none, or no room (states_left_out), or no memory (st->error). */
 struct state_task *state_task_of(struct states *st, struct state_input *in, int32_t pid);

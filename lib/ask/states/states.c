@@ -17,6 +17,7 @@ static void input_begin(const struct states *st, struct state_input *in, const s
 	in->in = of;
 	in->index = (uint16_t)(in - st->in);
 	in->covered_to = UINT64_MAX;
+	in->widest = of->time.shift.bounds || !of->guest ? filetime_widest_bound(&of->time) : UINT64_MAX;
 	in->x86 = exit && tep_find_field(exit, "exit_reason");
 	for (unsigned int i = 0; i < STATE_REASONS; i++) {
 		const char *word = steps_reason(st->steps, in->index, STEP_HYP_EXIT, i);
@@ -87,6 +88,7 @@ void states_close(struct states *st)
 	free(st->tasks);
 	map_release(&st->by_task);
 	free(st->tracks);
+	free(st->holding);
 	arena_release(&st->arena);
 	free(st);
 }
@@ -198,6 +200,7 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 	if (!in || st->error)
 		return st->error;
 	st->now = s->ts > st->now ? s->ts : st->now;
+	state_tracks_give(st);
 	in->live[buffer] = st->now;
 	if (!(STEP_SET(s->kind) & (STEPS_LOSSES | STATES_STEPS)))
 		return 0;
