@@ -50,14 +50,14 @@ unlike "$(why -q "$out/calm.dat" | grep -E ' [2-9][0-9]\.[0-9] %')" 'preempted' 
 
 # ---- memory that the guest touches for the first time ----
 guest 'mkdir -p /tmp/mem && mount -t tmpfs -o size=90m none /tmp/mem
-	(for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=/tmp/mem/$i bs=64k count=160; done) >/dev/null 2>&1 </dev/null & echo $! >/tmp/busy'
+	dd if=/dev/zero of=/tmp/mem/all bs=64k count=1280 >/dev/null 2>&1 </dev/null & echo $! >/tmp/busy'
 run "$threads"'
 	hyptrace record -e kvm:kvm_guest_fault $events -o /tmp/touch.dat -- sleep 3; s=$?
 	cp /tmp/touch*.dat /mnt/out; exit $s'
 recorded "a guest that writes to memory it never had"
 named touch 'exits for stage-2 faults of [0-9]+ pages, (9[0-9]|100) % of them the page.s first, most of it from the guest.s task dd-[0-9]+' \
 	"... is named first"
-guest 'kill $(cat /tmp/busy); killall dd; until umount /tmp/mem; do sleep 0.2; done'
+guest 'kill $(cat /tmp/busy); until umount /tmp/mem; do sleep 0.2; done'
 
 # ---- a guest whose task holds a lock and spins, while another one on its CPU waits for it ----
 guest 'cat >/tmp/spin <<"END"
