@@ -219,7 +219,7 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, bool fault
 	if (f.share < FINDING_LEAST)
 		return 0;
 	why_cause_text(j->why, c, &what);
-	/* else finding_faults and finding_accesses have more of it */
+	/* else finding_exits() has more of it */
 	if (c->kind != STATE_HOST || !faults || !buf_str(&what) || !finding_is_fault(buf_str(&what))) {
 		if (why_kind_advice(c->kind))
 			buf_printf(&what, ": %s", why_kind_advice(c->kind));
@@ -383,8 +383,7 @@ static int finding_waits(const struct finding_job *j)
 	return ret;
 }
 
-/* ---- all together ---------------------------------------------------------------------------------------
- */
+/* ---- all together ------------------------------------------------------------------------------------ */
 
 /* The vCPU that moves most; its time is that of its waits before a move. */
 static int finding_moves(const struct finding_job *j)
