@@ -44,7 +44,7 @@ is "$("$hyptrace" stat -q --csv --show vcpus "${both[@]}" | perl -F, -ane 'chomp
 	my ($sum, $wall) = (0, 0);
 	for (0 .. $#F) { $sum += $F[$_] if $name[$_] =~ /_ns$/ and $name[$_] ne "wall_ns" and $name[$_] ne "undecided_ns"; $wall = $F[$_] if $name[$_] eq "wall_ns" }
 	print "@F: $sum\n" if $wall and $sum != $wall')" "" "states of vCPUs sum to the wall time"
-"$hyptrace" path -q --at sched_switch@Guest --nth 200 "${both[@]}" >"$tmp/path" 2>&1
+"$hyptrace" path -q --at sched_switch@Guest --nth 20 "${both[@]}" >"$tmp/path" 2>&1
 ok $? "path" || diag "$(cat "$tmp/path")"
 diag "$(cat "$tmp/path")"
 
