@@ -19,8 +19,8 @@ struct candidate {
 };
 
 /*
- * How many events would fall into windows at each offset at all, coarsely, is the correlation of the events'
- * histogram with the windows' share of each bin: two Fourier transforms.
+ * Counts, coarsely, the events that would fall into windows at each offset at all: the correlation of the
+ * events' histogram with the windows' share of each bin, by two Fourier transforms.
  */
 struct transform {
 	size_t n;

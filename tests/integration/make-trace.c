@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Makes a trace.dat out of the lines of scripts (trace-maker.h). A FORMATS.dat gives the formats of its
- * events;
- * -: standard input, which is read last if it is not named. usage: make-trace OUT [FORMATS.dat | SCRIPT |
- * -]...
+ * events.
+ * Standard input (-) is read last if it is not named.
+ *
+ *   usage: make-trace OUT [FORMATS.dat | SCRIPT | -]...
  */
 #include "trace-maker.h"
 

@@ -10,17 +10,21 @@
  *   event [packed] SYSTEM:NAME[#ID] [FIELD; FIELD ...] | PRINT-FMT
  *	an event; a FIELD is as C has it, @OFFSET or @OFFSET:SIZE after it where it is not aligned
  *   TS CPU PID[h|s] [SYSTEM:]EVENT [VALUE...]
- *	a record; h: in an interrupt, s: in a softirq. TS: ns, or seconds with a point. VALUEs are separated
- *	by tabs if the first one comes after a tab, else by blanks. Each is the next field's, or
- *FIELD=VALUE's. Those of an array, which comes last, are separated by blanks; an array called caller is as
- *long as its values. @SYMBOL[+N]: an address. =BYTES: all of the record after its common fields raw TS CPU
- *HEX...	a record of these bytes cut N | size N	at most N bytes of the next record; at least N of all
- *that follow lost CPU N		events lost before the CPU's next record; 0: an unknown number buffer
- *NAME	the records that follow go there; at first into the main buffer cpus N		of each buffer (4);
- *those above 7 are empty id HEX | guest NAME HEX [CPU:PID]... | shift HEX [NS [BOUND [PPM]]] TRACEID, a GUEST of
- *one, TIME_SHIFT against one with its bound, ns, and what it grows by uname TEXT | clock NAME | tsc MULT SHIFT | process PID
- *COMMAND | maps PID PATH START-END... UNAME, TRACECLOCK, TSC2NSEC, PROCMAPS task PID COMM | symbol HEX NAME
- *[MODULE] | kallsyms LINE | printk LINE | compression NAME
+ *	a record; h: in an interrupt, s: in a softirq. TS: ns, or seconds with a point. VALUEs are
+ *	separated by tabs if the first one comes after a tab, else by blanks. Each is the next field's,
+ *	or FIELD=VALUE's. Those of an array, which comes last, are separated by blanks; an array called
+ *	caller is as long as its values. @SYMBOL[+N]: an address. =BYTES: all of the record after its
+ *	common fields
+ *   raw TS CPU HEX...	a record of these bytes
+ *   cut N | size N	at most N bytes of the next record; at least N of all that follow
+ *   lost CPU N		events lost before the CPU's next record; 0: an unknown number
+ *   buffer NAME	the records that follow go there; at first into the main buffer
+ *   cpus N		of each buffer (4); those above 7 are empty
+ *   id HEX | guest NAME HEX [CPU:PID]... | shift HEX [NS [BOUND [PPM]]]
+ *	TRACEID, a GUEST of one, TIME_SHIFT against one with its bound in ns, and what it grows by
+ *   uname TEXT | clock NAME | tsc MULT SHIFT | process PID COMMAND | maps PID PATH START-END...
+ *	UNAME, TRACECLOCK, TSC2NSEC, PROCMAPS
+ *   task PID COMM | symbol HEX NAME [MODULE] | kallsyms LINE | printk LINE | compression NAME
  */
 #include <errno.h>
 #include <fcntl.h>

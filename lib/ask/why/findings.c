@@ -84,7 +84,7 @@ static int finding_wait(struct finding_job *j, struct finding_cpu *c, const stru
 	return ret;
 }
 
-/* What was stolen from a guest's task has the cause that its vCPU has meanwhile. */
+/* Books what was stolen from a guest's task under the cause that its vCPU has meanwhile. */
 static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 {
 	struct finding_task task = { 0, s->owner->input, s->owner->pid, STATE_NO_TASK, 0, 0 };
