@@ -440,7 +440,7 @@ int cmd_why(int argc, char **argv)
 	int status;
 
 	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], "--diff")) {
+		if (strlen(argv[i]) > 2 && !strncmp("--diff", argv[i], strlen(argv[i]))) { /* or shortened */
 			argv[i] = (char[]){ "--causes" };
 			return cmd_diff(argc, argv);
 		}

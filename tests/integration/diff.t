@@ -271,6 +271,7 @@ END
 )" "with a hog on a vCPU's CPU the first table names it"
 "$hyptrace" why --diff "$tmp/calm.dat" "$tmp/hog.dat" >"$tmp/out"
 is "$(sed -n '5,$p' "$tmp/out")" "$("$hyptrace" diff "$tmp/calm.dat" "$tmp/hog.dat" | sed -n '5,/^$/p' | sed '/^$/d')" "why --diff: that table alone"
+is "$("$hyptrace" why --dif "$tmp/calm.dat" "$tmp/hog.dat")" "$(<"$tmp/out")" "... also if the option is shortened"
 is "$("$hyptrace" diff --json "$tmp/calm.dat" "$tmp/hog.dat" | json_differs diff)" "" "... and the schema has it"
 
 # ---- the same each time ---------------------------------------------------------------------
