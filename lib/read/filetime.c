@@ -177,7 +177,7 @@ uint64_t filetime_widest_bound(const struct filetime *t)
 	for (uint32_t i = 0; i < t->shift.n_bounds; i++)
 		if (t->shift.bounds[i] != UINT64_MAX && t->shift.bounds[i] > widest)
 			widest = t->shift.bounds[i];
-	return widest;
+	return filetime_to_ns(t, widest);
 }
 
 uint64_t filetime_convert(const struct filetime *t, unsigned int cpu, uint64_t ts)

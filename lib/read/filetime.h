@@ -57,7 +57,7 @@ static inline uint64_t filetime_apply(const struct filetime *t, unsigned int cpu
  * UINT64_MAX: unknown, there are none, or ts lies before the first or behind the last of them.
  */
 uint64_t filetime_bound(const struct filetime *t, uint64_t ts);
-/* The widest of those that are known, in the file's clock; 0: there are none. */
+/* The widest of those that are known, in its unit; 0: there are none. */
 uint64_t filetime_widest_bound(const struct filetime *t);
 
 /* Rates of clocks that count ticks, x86-tsc say, estimated from events that carry ns. */

@@ -106,6 +106,14 @@ data --hashes >"$tmp/hashes"
 is "$(sed -n 1p "$tmp/hashes")" "$(sed -n 2p "$tmp/hashes")" "the policy has the hashes of script and style"
 unlike "$(cat "$tmp/page.html")" '(https?:|src=|href=|@import|url\()' "nothing is fetched"
 
+# a clock of 2 ticks a ns, with a bound of 1,000 ticks
+printf '%s\n' 'id 1' 'clock x86-tsc' 'tsc 1 1' 'guest vm 2 0:7' '2000 0 7 kvm_entry' '4000 0 7 kvm_exit' |
+	"$build/tests/integration/make-trace" "$tmp/host.dat" tests/data/formats-x86.dat -
+printf '%s\n' 'id 2' 'clock x86-tsc' 'tsc 1 1' 'shift 1 0 1000' '2500 0 9 sched_waking pid=10' '3500 0 9 sched_waking pid=10' |
+	"$build/tests/integration/make-trace" "$tmp/guest.dat" tests/data/formats-x86.dat -
+view -q "$tmp/host.dat" "$tmp/guest.dat"
+is "$(data --head | jq -c '[.machines[].bound]')" "[0,500]" "a bound in ticks is in ns, as all else"
+
 view -q tests/data/regions.dat
 like "$(data --head | jq -c '.losses[]')" ',1\]$' "pauses are no losses, and said to be none"
 
