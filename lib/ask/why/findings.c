@@ -355,7 +355,7 @@ static int finding_waits(const struct finding_job *j)
 {
 	struct why_cause task = why_cause_plain(STATE_GUEST);
 	const struct finding_task *worst = NULL;
-	const struct finding_vcpu *v = j->v;
+	const struct finding_vcpu *v;
 	struct finding f = { .next = "hyptrace stat --show tasks" };
 	struct buf what = { 0 };
 	int ret = 0;
@@ -363,10 +363,8 @@ static int finding_waits(const struct finding_job *j)
 	for (const struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++)
 		if (t->cause == FINDING_WAITS && (!worst || t->ns > worst->ns))
 			worst = t;
-	while (worst && v < j->v + j->n &&
-	       (!v->wall || v->owner.guest != worst->input || v->owner.vcpu != (uint32_t)worst->other))
-		v++;
-	if (!worst || v == j->v + j->n)
+	v = worst ? finding_vcpu_of(j, worst->input, (uint32_t)worst->other) : NULL;
+	if (!v)
 		return 0;
 	f.lost = worst->ns;
 	f.n = worst->n;

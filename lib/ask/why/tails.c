@@ -178,15 +178,12 @@ int tails_find(struct tails *all, const struct finding_job *j)
 		ret = latency_end(t->latency);
 		array_sort(t->v, t->n, sizeof(*t->v), tail_order);
 		for (size_t i = 0, end; i < t->n && !ret; i = end) {
-			const struct finding_vcpu *v = j->v;
+			const struct finding_vcpu *v = finding_vcpu_of(j, t->v[i].input, t->v[i].cpu);
 
 			for (end = i;
 			     end < t->n && t->v[end].input == t->v[i].input && t->v[end].cpu == t->v[i].cpu;)
 				end++;
-			while (v < j->v + j->n &&
-			       (v->owner.guest != t->v[i].input || v->owner.vcpu != t->v[i].cpu))
-				v++;
-			if (v < j->v + j->n && v->wall && end - i >= TAIL_LEAST)
+			if (v && end - i >= TAIL_LEAST)
 				ret = tail_vcpu(j, t, &t->v[i], end - i, v);
 		}
 	}

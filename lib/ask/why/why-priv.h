@@ -116,8 +116,9 @@ struct finding_job {
 	struct findings *to;
 };
 
-/* Adds f with these words. vcpu: who lost most: its input and pid count, which may be a guest's task.
- * -ENOMEM. */
+/* The vCPU that is that CPU of the guest's file, and has known time; NULL: there is none. */
+const struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
+/* Adds f with these words; vcpu: the one that lost most. -ENOMEM. */
 int finding_push(const struct finding_job *j, struct finding *f, const struct state_owner *vcpu,
 		 const char *what);
 
