@@ -8,7 +8,6 @@
 
 #include "ask/states/histogram.h"
 #include "base/array.h"
-#include "base/decode/esr.h"
 #include "read/print.h"
 
 #define LABEL 64 /* of a task */
@@ -121,13 +120,10 @@ static const char *path_task_label(const struct path_answer *a, size_t input, in
 
 static const char *path_exit_label(const struct path_answer *a, const struct path_cause *h)
 {
-	bool hyp = h->event.kind == STEP_HYP_ENTER;
-	const char *word = steps_reason(a->steps, h->input, hyp ? STEP_HYP_ENTER : STEP_KVM_EXIT,
-					hyp ? h->event.a : h->number);
-	bool arm = !hyp && h->event.b != STEP_UNKNOWN && h->number == KVM_EXIT_ARM_TRAP;
-	const char *class = arm ? esr_ec_name((unsigned int)h->event.b & 0x3f) : NULL;
+	enum step_kind kind = h->event.kind == STEP_HYP_ENTER ? STEP_HYP_ENTER : STEP_KVM_EXIT;
+	uint64_t number = kind == STEP_HYP_ENTER ? h->event.a : h->number;
 
-	return class ? class : word;
+	return steps_class(kind, number, h->event.b) ?: steps_reason(a->steps, h->input, kind, number);
 }
 
 /* Task that had the CPU, waker, or subject of the cause; NULL: nothing. */
