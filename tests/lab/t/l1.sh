@@ -78,12 +78,18 @@ lines() {
 #   stats, *_profile			counters
 #   saved_cmdlines, touched_functions	what the kernel has seen; only ever grows
 #   format, id, hist, available_filter_*	the same from boot on, and slow to read
+#   events/*/ of the host and its instances	where set_event and show_event_* list all that is set there
 state() (
+	local dir listed=()
+
 	cd $t || exit
+	for dir in . ./instances/*; do
+		[ ! -r "$dir/show_event_triggers" ] || listed+=(! -path "$dir/events/*/*")
+	done
 	find . -printf '%y %m %p\n' | sort
 	find . -type f -perm -u+r ! -name trace ! -name 'trace_pipe*' ! -name 'snapshot*' \
 		! -name stats ! -name '*_profile' ! -name saved_cmdlines ! -name touched_functions \
-		! -name format ! -name id ! -name hist ! -name 'available_filter_*' -print0 |
+		! -name format ! -name id ! -name hist ! -name 'available_filter_*' "${listed[@]}" -print0 |
 		sort -z | xargs -0 grep -Hs ''
 )
 
