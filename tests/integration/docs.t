@@ -196,6 +196,13 @@ for text in Documentation/architecture.md CONTRIBUTING.md SECURITY.md; do
 	done)
 	is "$wrong" "" "the files that $text links to are there"
 done
+# where the history is whole
+if [ "$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; then
+	wrong=$(grep -oE 'commit [0-9a-f]{7,}' CONTRIBUTING.md | cut -d ' ' -f 2 | while read -r commit; do
+		git merge-base --is-ancestor "$commit" HEAD 2>/dev/null || echo "$commit"
+	done)
+	is "$wrong" "" "the commits that CONTRIBUTING.md names are there"
+fi
 # a journey: file after file, at most five
 is "$(awk '/^### /{ n = 0 } /^\| [0-9] \| `/ && ++n > 5' Documentation/architecture.md)" "" "no journey opens more than five files"
 while read -r file function; do

@@ -18,6 +18,7 @@ done <<'E2'
 {"schema":1,"buffers":[{"machine":"host","lost":null,"wall_ns":7}],"notes":["x"]}|
 {"schema":2}|stat: schema is not 1
 {"notes":[]}|stat: has no schema
+{"notes":|stat: is no JSON
 {"schema":1,"buffers":[{"nosuch":1}]}|stat.buffers[0]: nosuch is not in the schema
 {"schema":1,"buffers":[{"count":"7"}]}|stat.buffers[0].count: is string, not integer
 {"schema":1,"hyp":[{"max_ns":1.5}]}|stat.hyp[0].max_ns: is number, not integer or null
@@ -32,6 +33,8 @@ for command in $("$hyptrace" -h | sed -nE '/^commands:/,/^$/s/^  ([a-z]+) .*/\1/
 	json_differs "$command" <<<'{}' >/dev/null 2>"$tmp/err"
 	[ ! -s "$tmp/err" ]
 	ok $? "the schema has $command" || diag "$(<"$tmp/err")"
+	grep -q "hyptrace-$command(1)" Documentation/json.md
+	ok $? "... and json.md"
 done
 
 data=tests/data
@@ -67,9 +70,4 @@ checked sql $data/lab-protected.dat .tables
 checked doctor
 checked list
 
-# One file of the schema, and its page names each command.
-for command in stat top latency path why diff flame sql doctor list sync; do
-	grep -q "hyptrace-$command(1)" Documentation/json.md
-	ok $? "json.md has $command"
-done
 done_testing

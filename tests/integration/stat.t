@@ -184,7 +184,7 @@ Guest:0  PSCI_CPU_SUSPEND SMC32        1  90.9%  1.000us  1.000us  1.000us  0.0%
 Guest:0  9                             1   9.1%    100ns    100ns    100ns  0.0%
 hypercall: 2 samples, 1.100us in total' "exits of each vCPU, also of a thread that moves, and none across lost events"
 
-# Three faults on two pages; the exit for a device has a kvm_guest_fault, too, and is none of them.
+# Four faults on two pages, one of them on a page that may only be read; the exit for a device has a kvm_guest_fault, too, and is none of them.
 "$build/tests/integration/make-trace" "$tmp/faults.dat" tests/integration/events/latency tests/data/formats-arm64.dat - <<'E'
 id 1
 guest Guest 2 0:7
@@ -200,10 +200,14 @@ guest Guest 2 0:7
 1.000410 0 7 kvm_guest_fault ipa=0x40001000
 1.000450 0 7 kvm_entry
 1.000500 0 7 kvm_exit ret=2 esr_ec=0x24
-1.000510 0 7 kvm_guest_fault ipa=0x40000fff
+1.000510 0 7 kvm_guest_fault ipa=0x40000fff hsr=0x92000007
 1.000700 0 7 kvm_entry
+1.000800 0 7 kvm_exit ret=2 esr_ec=0x24
+1.000810 0 7 kvm_guest_fault ipa=0x40001000 hsr=0x9200004f
+1.000830 0 7 kvm_entry
 E
-is "$(rows faults what,count,total_ns "$tmp/faults.dat")" $'0x40000000\t2\t300000\n0x40001000\t1\t50000' "stage-2 faults, by page"
+is "$(rows faults what,count,total_ns "$tmp/faults.dat")" \
+	$'0x40000000\t2\t300000\n0x40001000\t1\t50000\n0x40001000 (permission)\t1\t30000' "stage-2 faults, by page"
 unlike "$(stat "$tmp/faults.dat")" 'stage-2' "... only if they are asked for"
 
 # While events are missing on one CPU nothing is known of others' threads: they may have been there.

@@ -262,6 +262,61 @@ static void check_groups(struct sql *s)
 		    "SELECT sum(ts) FROM (SELECT ts FROM hyp_calls ORDER BY +ts LIMIT 100)");
 }
 
+/* Whether the query's plan is to count kinds of events. */
+static bool plan_counts(struct sql *s, const char *query)
+{
+	char *explain = str_printf("EXPLAIN QUERY PLAN %s", query), *plan = answer(s, explain);
+	const char *index = strstr(plan, " INDEX ");
+	bool counts = index && (atoi(index + strlen(" INDEX ")) & 0xff) == ORDER_COUNTED;
+
+	free(explain);
+	free(plan);
+	return counts;
+}
+
+/* A query that kinds of events suffice for has the answer that reading the records gives, and their order. */
+static void test_counted(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT count(*) FROM %s",
+		"SELECT name, count(*) FROM %s GROUP BY name",
+		"SELECT name, count(*) FROM %s GROUP BY name ORDER BY name DESC",
+		"SELECT machine, buffer, cpu, count(*) FROM %s GROUP BY machine, buffer, cpu",
+		"SELECT cpu, system, count(*) FROM %s GROUP BY cpu, system ORDER BY cpu DESC, system",
+		"SELECT DISTINCT buffer FROM %s ORDER BY buffer DESC",
+		"SELECT machine, cpu, system, name, count(*) FROM %s GROUP BY machine, cpu, system, name",
+		"SELECT count(DISTINCT name), max(cpu), min(machine) FROM %s",
+		"SELECT cpu FROM %s ORDER BY cpu LIMIT 3 OFFSET 300",
+	};
+	static const char *const others[] = {
+		"SELECT name, count(*), max(ts) FROM events GROUP BY name",
+		"SELECT name FROM events WHERE cpu = 1",
+		"SELECT a.name FROM events a JOIN events b ON a.name = b.name LIMIT 1",
+		"SELECT comm, count(*) FROM events GROUP BY comm",
+		"SELECT buffer FROM lost",
+		/* from here on rows have numbers */
+		"SELECT count(DISTINCT rowid) FROM events",
+		"SELECT count(*) FROM events",
+	};
+	struct opened o;
+	struct sql *s = open_all(&o);
+
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		char *counted = str_printf(queries[i], "events");
+		char *plain = str_printf(queries[i], "(SELECT * FROM events WHERE ts IS NOT NULL)");
+
+		assert_true(plan_counts(s, counted));
+		assert_false(plan_counts(s, plain));
+		expect_same(s, counted, plain);
+		free(counted);
+		free(plain);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (plan_counts(s, others[i]))
+			fail_msg("counted: %s", others[i]);
+	close_all(&o, s);
+}
+
 static void test_groups(void **state)
 {
 	struct opened o;
@@ -769,6 +824,7 @@ int main(void)
 		cmocka_unit_test(test_either),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_args),
 		cmocka_unit_test(test_joins),

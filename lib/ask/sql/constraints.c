@@ -81,7 +81,7 @@ int sql_want_plan(const struct sql *s, const struct sql_table *t, sqlite3_index_
 	double all = (double)s->bytes / t->bytes + 100;
 	struct sql_gain gain = { 1, 1 };
 	struct buf text = { 0 };
-	bool one = false;
+	bool one = false, ordered;
 	int n = 0;
 
 	for (int i = 0; i < info->nConstraint; i++) {
@@ -105,8 +105,12 @@ int sql_want_plan(const struct sql *s, const struct sql_table *t, sqlite3_index_
 	info->estimatedCost = all / gain.cost < 10 ? 10 : all / gain.cost;
 	if (one)
 		info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
-	info->idxNum = sql_want_order(t, info);
-	info->orderByConsumed = info->idxNum != ORDER_ANY;
+	info->idxNum = sql_counted_order(s, t, info, &ordered);
+	if (info->idxNum == ORDER_ANY) {
+		info->idxNum = sql_want_order(t, info);
+		ordered = info->idxNum != ORDER_ANY;
+	}
+	info->orderByConsumed = ordered;
 	info->idxStr = sqlite3_mprintf("%016llx%s", info->colUsed, buf_str(&text) ? buf_str(&text) : "");
 	info->needToFreeIdxStr = 1;
 	n = text.bad || !info->idxStr ? SQLITE_NOMEM : SQLITE_OK;
@@ -184,7 +188,8 @@ int sql_want_read(struct sql_want *w, int order, const char *text, int n, sqlite
 
 	sql_want_release(w);
 	*w = (struct sql_want){ .id = all, .ts = all, .dur = all, .cpu = all };
-	w->order = (enum sql_order)order;
+	w->order = (enum sql_order)(order & 0xff);
+	w->counted = order;
 	for (int i = 0; i < n && ret == SQLITE_OK; i++) {
 		char op = text[SQL_PLAN_STEP * i + 1];
 

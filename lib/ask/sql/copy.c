@@ -30,7 +30,7 @@ static const char *sql_copy_op(char op)
 static bool sql_copy_fits(const struct sql_table *t, int order, const char *plan, sqlite3_value **v)
 {
 	if (order != ORDER_ANY && order != ORDER_TS)
-		return false;
+		return false; /* counted ones are read once more as quickly */
 	for (const char *p = plan + SQL_PLAN_COLUMNS; *p; p += SQL_PLAN_STEP, v++) {
 		enum sql_key key = (enum sql_key)(p[0] - 'a');
 		bool text = !strcmp(t->columns[p[2] - '0'].type, "TEXT");

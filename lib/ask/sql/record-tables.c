@@ -58,6 +58,9 @@ struct sql_event_cursor {
 	bool **named; /* by input and id: it has a name that is wanted; NULL: all are */
 	struct padded room;
 	struct buf ready, text;
+	struct sql_kinds kinds; /* ORDER_COUNTED: the row is kinds.v[at], for the nth time */
+	size_t at;
+	uint64_t nth;
 	struct merge_record one; /* by_id: the record, in bytes */
 	struct buf bytes;
 };
@@ -68,11 +71,40 @@ static void sql_event_close(struct sql_cursor *c)
 
 	free(e->named);
 	e->named = NULL;
+	free(e->kinds.v);
+	e->kinds = (struct sql_kinds){ 0 };
 	sql_scan_close(&e->scan);
 	padded_release(&e->room);
 	buf_release(&e->ready);
 	buf_release(&e->text);
 	buf_release(&e->bytes);
+}
+
+/* A column that is the same for all events of one kind on one CPU. */
+static struct sql_cell sql_event_kind(const struct sql *s, size_t stream, const struct known_event *k,
+				      int what)
+{
+	switch (what) {
+	case EVENT_NAME:
+		return sql_text(k ? k->event->name : NULL);
+	case EVENT_SYSTEM:
+		return sql_text(k ? k->event->system : NULL);
+	case EVENT_MACHINE:
+		return sql_text(sql_input(s, stream)->machine);
+	case EVENT_BUFFER:
+		return sql_text(sql_buffer_name(s, stream));
+	case EVENT_CPU:
+		return sql_number(s->streams[stream].cpu);
+	case EVENT_MACHINE_ID:
+		return sql_number((int64_t)s->streams[stream].input);
+	}
+	return SQL_NOTHING;
+}
+
+static struct sql_cell sql_event_counted(const struct sql *s, const struct sql_counted *c, int column)
+{
+	return sql_event_kind(s, c->stream, input_event(sql_input(s, c->stream), c->id),
+			      sql_event_columns[column].what);
 }
 
 static int sql_event_filter(struct sql_cursor *c)
@@ -82,6 +114,9 @@ static int sql_event_filter(struct sql_cursor *c)
 	bool hyp = false, other = false;
 
 	sql_event_close(c);
+	e->at = e->nth = 0;
+	if (c->want.order == ORDER_COUNTED)
+		return sql_kinds_read(&e->kinds, c->sql, c->want.counted, sql_event_counted);
 	e->by_id = c->want.id.from == c->want.id.to;
 	if (e->by_id)
 		return 0;
@@ -136,6 +171,13 @@ static int sql_event_next(struct sql_cursor *c)
 	uint64_t from = c->want.ts.from < 0 ? 0 : (uint64_t)c->want.ts.from;
 	int ret;
 
+	if (c->want.order == ORDER_COUNTED) {
+		if (e->at < e->kinds.n && e->nth++ == e->kinds.v[e->at].n) {
+			e->nth = 1;
+			e->at++;
+		}
+		return e->at < e->kinds.n;
+	}
 	if (e->by_id)
 		return sql_event_one(e);
 	if (!e->scan.t)
@@ -178,6 +220,8 @@ static int64_t sql_event_number(const struct sql_cursor *c)
 {
 	const struct sql_event_cursor *e = (const struct sql_event_cursor *)c;
 
+	if (c->want.order == ORDER_COUNTED) /* not asked for */
+		return c->row;
 	return e->by_id ? c->want.id.from : sql_id(ID_EVENT, e->stream, sql_scan_record(&e->scan));
 }
 
@@ -185,28 +229,20 @@ static struct sql_cell sql_event_column(struct sql_cursor *c, int i)
 {
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
 	unsigned int id;
-	const struct known_event *k = timeline_event(e->t, e->m, &id);
-	const struct input *in = sql_input(c->sql, e->stream);
+	const struct known_event *k;
+	const struct input *in;
 	int what = c->table->columns[i].what, pid;
 	uint64_t bound;
 
+	if (c->want.order == ORDER_COUNTED)
+		return sql_event_counted(c->sql, &e->kinds.v[e->at], i);
+	k = timeline_event(e->t, e->m, &id);
+	in = sql_input(c->sql, e->stream);
 	switch (what) {
 	case EVENT_ID:
 		return sql_number(sql_event_number(c));
 	case EVENT_TS:
 		return sql_number(sql_ts(e->m->ts));
-	case EVENT_NAME:
-		return sql_text(k ? k->event->name : NULL);
-	case EVENT_SYSTEM:
-		return sql_text(k ? k->event->system : NULL);
-	case EVENT_MACHINE:
-		return sql_text(in->machine);
-	case EVENT_BUFFER:
-		return sql_text(sql_buffer_name(c->sql, e->stream));
-	case EVENT_CPU:
-		return sql_number(c->sql->streams[e->stream].cpu);
-	case EVENT_MACHINE_ID:
-		return sql_number((int64_t)c->sql->streams[e->stream].input);
 	case EVENT_TID:
 	case EVENT_COMM:
 		pid = timeline_pid(k ? &k->pid : &in->pid, e->m);
@@ -222,7 +258,7 @@ static struct sql_cell sql_event_column(struct sql_cursor *c, int i)
 	case EVENT_MISSED: /* NULL: their number is unknown */
 		return e->m->missed > 0 ? sql_number(e->m->missed) : SQL_NOTHING;
 	}
-	return SQL_NOTHING;
+	return sql_event_kind(c->sql, e->stream, k, what);
 }
 
 #define RECORD_TABLE(table, of, per_row)                                                                     \
@@ -231,5 +267,10 @@ static struct sql_cell sql_event_column(struct sql_cursor *c, int i)
 	.filter = sql_event_filter, .next = sql_event_next, .column = sql_event_column,                      \
 	.close = sql_event_close, .number = sql_event_number
 
-const struct sql_table sql_events_table = { RECORD_TABLE("events", event, 40) };
+#define EVENT_BIT(what) (1u << (what)) /* a column's place is its number up to EVENT_BOUND */
+
+const struct sql_table sql_events_table = { RECORD_TABLE("events", event, 40),
+					    .counted = EVENT_BIT(EVENT_NAME) | EVENT_BIT(EVENT_SYSTEM) |
+						       EVENT_BIT(EVENT_MACHINE) | EVENT_BIT(EVENT_BUFFER) |
+						       EVENT_BIT(EVENT_CPU) };
 const struct sql_table sql_lost_table = { RECORD_TABLE("lost", lost, 10000) };

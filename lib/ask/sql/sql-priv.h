@@ -99,6 +99,7 @@ struct sql {
 	bool threads_known;
 	struct sql_copy *copies; /* copy.c; of the statement that runs */
 	bool copying;		 /* the scan that runs fills a copy */
+	bool numbers;		 /* a statement has asked for numbers of rows (rowid) */
 	struct sql_range bounds; /* perfetto.c: times of the first and the last event */
 	bool bounds_known;
 	struct sql_args args; /* args.c: those of args_id, for the next EXTRACT_ARG of the same */
@@ -123,7 +124,7 @@ const char *sql_buffer_name(const struct sql *s, size_t stream);
 enum sql_key { KEY_NONE, KEY_ID, KEY_TS, KEY_DUR, KEY_CPU, KEY_NAME, KEY_MACHINE, KEY_REASON };
 
 /* In which order rows come. */
-enum sql_order { ORDER_ANY, ORDER_TS, ORDER_CPU, ORDER_CPU_REASON, ORDER_REASON };
+enum sql_order { ORDER_ANY, ORDER_TS, ORDER_CPU, ORDER_CPU_REASON, ORDER_REASON, ORDER_COUNTED };
 
 struct sql_want {
 	struct sql_range id, ts, dur, cpu;
@@ -132,6 +133,7 @@ struct sql_want {
 	char *machine;
 	char *reason; /* NULL: it is to be NULL */
 	enum sql_order order;
+	int counted; /* ORDER_COUNTED: what sql_counted_order() gave */
 };
 
 void sql_want_release(struct sql_want *w);
@@ -222,6 +224,7 @@ struct sql_table {
 	unsigned int bytes;    /* of the files for a row, about */
 	unsigned int patience; /* so many scans are less work than a copy (copy.c) */
 	bool sets;	       /* several rows have one id */
+	uint64_t counted;      /* the columns, as bits, that rows may be counted by: counted.c */
 	size_t size;	       /* of its cursor, which begins with a struct sql_cursor */
 	/* From the beginning, by c->want; then row by row: 1; 0: the end. Leaves nothing open on an error. */
 	int (*filter)(struct sql_cursor *c);
@@ -331,6 +334,38 @@ int sql_record(struct sql *s, size_t stream, uint64_t record, struct sql_scan **
 /* The record after that in its stream: 1; 0: the end. */
 int sql_record_next(struct sql_scan *c);
 void sql_records_release(struct sql *s);
+
+/* ---- events by counts: counted.c ------------------------------------------------------------- */
+
+/* Columns that a counted scan orders by at most, and the bits of each: its number + 1, and whether it
+ * descends. */
+#define COUNTED_ORDERS 3
+#define COUNTED_BITS   6
+
+/* ORDER_COUNTED and above it the columns to order by, if counts can answer the query; ordered: then they are
+ * in the query's order. ORDER_ANY: they cannot. */
+int sql_counted_order(const struct sql *s, const struct sql_table *t, const sqlite3_index_info *info,
+		      bool *ordered);
+
+struct sql_counted {
+	size_t stream;
+	unsigned int id; /* of an event; the input's n_known: events that have no format */
+	uint64_t n;
+};
+
+typedef struct sql_cell sql_kinds_cell(const struct sql *s, const struct sql_counted *c, int column);
+
+/* Zero-initialised = none; v is the caller's to free. */
+struct sql_kinds {
+	const struct sql *sql;
+	int order;
+	sql_kinds_cell *cell;
+	struct sql_counted *v;
+	size_t n;
+};
+
+/* All events, in that order. -ENOMEM, -EINTR, or what reading has. */
+int sql_kinds_read(struct sql_kinds *c, struct sql *s, int order, sql_kinds_cell *cell);
 
 /* ---- the hypervisor's time: hyp.c, hyp-store.c ----------------------------------------------- */
 

@@ -264,6 +264,7 @@ static int sql_run_one(struct sql *s, const char **text, const struct sql_sink *
 	if (ret)
 		goto out;
 	whole = made ? buf_str(&own) : *text;
+	s->numbers |= strcasestr(whole, "rowid") || strcasestr(whole, "oid");
 	code = sqlite3_prepare_v2(s->db, whole, -1, &stmt, &end);
 	if (code != SQLITE_OK)
 		ret = sql_failed(s, code, why);

@@ -141,7 +141,7 @@ static int exits_over(struct exits *e, size_t vcpu, const struct span *v)
 /* Takes an event that names the purpose of the exit. */
 static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 {
-	uint32_t write = s->b && s->b != STEP_UNKNOWN ? EXITS_WRITE : 0;
+	uint32_t write = s->b && s->b != STEP_UNKNOWN ? EXITS_WRITE : 0; /* a fault's: for a permission */
 	struct exits_now *now = &e->now[vcpu];
 	int ret = 0;
 
@@ -151,7 +151,7 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 	case STEP_FAULT:
 		return exits_row_of(e, EXITS_FAULT, vcpu,
 				    e->rows.n < EXITS_ROWS_MAX / 2 ? s->a & ~(EXITS_PAGE - 1) : EXITS_PAGES,
-				    0);
+				    write);
 	case STEP_PORT:
 		now->port = s->ts;
 		return exits_row_of(e, EXITS_IOPORT, vcpu, s->a, write);
@@ -349,9 +349,9 @@ const char *exits_name(const struct exits *e, size_t input, enum exits_table tab
 		break;
 	case EXITS_FAULT:
 		if (key == EXITS_PAGES)
-			NAME("other pages");
+			NAME("other pages%s", info ? " (permission)" : "");
 		else
-			NAME("0x%" PRIx64, key);
+			NAME("0x%" PRIx64 "%s", key, info ? " (permission)" : "");
 		break;
 	case EXITS_IOPORT:
 		NAME("0x%" PRIx64 ":%s", key, info & EXITS_WRITE ? "POUT" : "PIN");

@@ -27,7 +27,8 @@ enum exits_table {
 	EXITS_IOPORT,
 	EXITS_SYSREG, /* x86: MSRs */
 	EXITS_HYPERCALL,
-	EXITS_FAULT, /* by page of EXITS_PAGE bytes; key EXITS_PAGES: all beyond half of the rows */
+	EXITS_FAULT, /* by page of EXITS_PAGE bytes, those for a permission apart; key EXITS_PAGES: all beyond
+		      * half of the rows */
 	EXITS_TABLES
 };
 
@@ -81,7 +82,7 @@ const char *exits_kind_name(const struct exits *e, size_t input, uint64_t kind, 
 /*
  * info of EXITS_REASON: 0: x86, the key is exit_reason with isa in the upper half; else arm64, the key
  * is ret, and above EXITS_CLASS it is a trap of that ESR class.
- * Of others: bit 0: a write; the rest is the kind of key.
+ * Of faults: 1: for a permission. Of others: bit 0: a write; the rest is the kind of key.
  */
 enum { EXITS_ARM64 = 1, EXITS_CLASS = 2 };
 enum { EXITS_WRITE = 1, EXITS_ESR = 2, EXITS_MSR = 8, EXITS_SMCCC = 16 };

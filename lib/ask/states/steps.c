@@ -46,8 +46,8 @@ static const struct step_row {
 	{ "kvm", "kvm_timer_update_irq", STEP_VTIMER, { "vcpu_id" }, { "irq" } },
 	{ "kvm", "kvm_mmio", STEP_MMIO, { "gpa" }, { "type" } },
 	{ "kvm", "kvm_pio", STEP_PORT, { "port" }, { "rw" } },
-	{ "kvm", "kvm_guest_fault", STEP_FAULT, { "ipa" }, { NULL } },
-	{ "kvm", "kvm_page_fault", STEP_FAULT, { "fault_address" }, { NULL } },
+	{ "kvm", "kvm_guest_fault", STEP_FAULT, { "ipa" }, { NULL, "hsr" } },
+	{ "kvm", "kvm_page_fault", STEP_FAULT, { "fault_address" }, { "error_code" } },
 	{ "kvm", "kvm_handle_sys_reg", STEP_SYSREG, { "hsr" }, { NULL } },
 	{ "kvm", "kvm_sys_access", STEP_SYSREG, { "Op0" }, { "is_write", "Op1", "CRn", "CRm", "Op2" } },
 	{ "kvm", "kvm_msr", STEP_MSR, { "ecx" }, { "write" } },
@@ -298,6 +298,17 @@ static void step_sysreg(struct step *to, const struct step_event *e, const struc
 	}
 }
 
+/* arm64's ESR has the fault status, x86's error code a bit for a page that is there. */
+static void step_fault(struct step *to, const struct step_event *e, const struct merge_record *m)
+{
+	uint64_t esr = step_value(&e->more[0], m);
+
+	if (esr != STEP_UNKNOWN)
+		to->b = esr_fault_is_permission(esr);
+	else if (to->b != STEP_UNKNOWN)
+		to->b &= 1;
+}
+
 bool steps_hyp_point(const struct steps *s, size_t input, const struct merge_record *m, uint64_t row,
 		     struct span_point *p)
 {
@@ -376,6 +387,8 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 				to->a = (uint32_t)to->a | step_value(&e->more[0], m) << 32;
 			else if (e->kind == STEP_SYSREG && to->a != STEP_UNKNOWN)
 				step_sysreg(to, e, m);
+			else if (e->kind == STEP_FAULT)
+				step_fault(to, e, m);
 			else if (e->kind == STEP_HYP_OTHER)
 				to->a = timeline_id(m);
 		}

@@ -38,7 +38,8 @@ enum step_kind {
 	STEP_VTIMER,	    /* kvm_timer_update_irq: likewise, of its timer */
 	STEP_MMIO,	    /* kvm_mmio: a: the address; b: its type */
 	STEP_PORT,	    /* kvm_pio: a: the port; b: 1: written */
-	STEP_FAULT,	    /* kvm_guest_fault, kvm_page_fault: a: the guest's physical address */
+	STEP_FAULT,	    /* kvm_guest_fault, kvm_page_fault: a: the guest's physical address; b: 1: for a
+			     * permission that its page lacks */
 	STEP_SYSREG,	    /* kvm_handle_sys_reg, kvm_sys_access: a: the register as in an ESR's ISS, without
 			     * what it goes to or comes from; b: 1: written */
 	STEP_MSR,	    /* kvm_msr: a: the register; b: 1: written */

@@ -260,9 +260,18 @@ static bool finding_row_joins(const struct exits_row *first, const struct exits_
 	       (r->table == EXITS_FAULT || (r->key == first->key && r->info == first->info));
 }
 
-static int finding_exit_push(const struct finding_job *j, struct finding *f, const struct exits_row *r,
-			     uint64_t pages, const struct state_owner *worst)
+/* The most of a table. */
+struct finding_exit {
+	struct finding f;
+	const struct exits_row *row; /* the first */
+	const struct finding_vcpu *worst;
+	uint64_t pages, permissions; /* of faults: pages that were not there, and faults on others */
+};
+
+static int finding_exit_push(const struct finding_job *j, struct finding_exit *e)
 {
+	const struct exits_row *r = e->row;
+	struct finding *f = &e->f;
 	const struct exits_vcpu *of = &exits_vcpus(j->exits, &(size_t){ 0 })[r->vcpu];
 	struct buf what = { 0 }, cause = { 0 };
 	bool causes[WHY_CAUSES_MAX] = { false };
@@ -274,8 +283,14 @@ static int finding_exit_push(const struct finding_job *j, struct finding *f, con
 	if (r->table != EXITS_FAULT) {
 		buf_addstr(&what, exits_name(j->exits, of->input, r->table, r->key, r->info, name));
 	} else {
-		buf_printf(&what, " of %llu pages, %.0f %% of them the page's first",
-			   (unsigned long long)pages, 100.0 * (double)pages / (double)f->n);
+		buf_printf(&what, ": %.0f %% a page's first, of %llu pages",
+			   100.0 * (double)e->pages / (double)f->n, (unsigned long long)e->pages);
+		if (f->n - e->permissions > e->pages)
+			buf_printf(&what, ", %.0f %% on one that the host had taken back",
+				   100.0 * (double)(f->n - e->permissions - e->pages) / (double)f->n);
+		if (e->permissions)
+			buf_printf(&what, ", %.0f %% for a permission",
+				   100.0 * (double)e->permissions / (double)f->n);
 		for (size_t i = 0; i < j->why->n_causes; i++) {
 			cause.len = 0;
 			why_cause_text(j->why, &j->why->causes[i], &cause);
@@ -283,7 +298,7 @@ static int finding_exit_push(const struct finding_job *j, struct finding *f, con
 		}
 		finding_victim(j, causes, &what);
 	}
-	ret = finding_push(j, f, worst, buf_str(&what) ?: "");
+	ret = finding_push(j, f, &e->worst->owner, buf_str(&what) ?: "");
 	buf_release(&what);
 	buf_release(&cause);
 	return ret;
@@ -297,12 +312,7 @@ static int finding_exits(const struct finding_job *j, bool *faults)
 	const struct exits_vcpu *vcpus = exits_vcpus(j->exits, &n_vcpus);
 	const struct finding_vcpu **of = calloc(n_vcpus + 1, sizeof(*of));
 	uint64_t *ns = calloc(n_vcpus + 1, sizeof(*ns));
-	struct {
-		struct finding f;
-		const struct exits_row *row;
-		const struct finding_vcpu *worst;
-		uint64_t pages;
-	} best[EXITS_TABLES] = { 0 };
+	struct finding_exit best[EXITS_TABLES] = { 0 };
 	int ret = v && of && ns ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n_vcpus && !ret; i++)
@@ -316,32 +326,32 @@ static int finding_exits(const struct finding_job *j, bool *faults)
 	if (n)
 		qsort(v, n, sizeof(*v), finding_row_order);
 	for (size_t i = 0, end; i < n; i = end) {
-		const struct finding_vcpu *worst = NULL;
-		struct finding f = { 0 };
-		uint64_t pages = 0;
+		struct finding_exit e = { .row = v[i] };
 
 		for (end = i; end < n && finding_row_joins(v[i], v[end]); end++) {
 			const struct exits_row *r = v[end];
 			double share;
 
-			pages += end == i || r->key != v[end - 1]->key;
-			f.lost += r->handled.sum;
-			f.n += r->handled.n;
+			if (r->table == EXITS_FAULT && r->info)
+				e.permissions += r->handled.n;
+			else
+				e.pages += end == i || r->key != v[end - 1]->key;
+			e.f.lost += r->handled.sum;
+			e.f.n += r->handled.n;
 			ns[r->vcpu] += r->handled.sum;
 			share = (double)ns[r->vcpu] / (double)of[r->vcpu]->wall;
-			worst = share > f.share ? of[r->vcpu] : worst;
-			f.share = share > f.share ? share : f.share;
+			e.worst = share > e.f.share ? of[r->vcpu] : e.worst;
+			e.f.share = share > e.f.share ? share : e.f.share;
 		}
 		for (size_t k = i; k < end; k++)
 			ns[v[k]->vcpu] = 0;
 		*faults |= v[i]->table == EXITS_FAULT;
-		if (worst && f.lost > best[v[i]->table].f.lost)
-			best[v[i]->table] = (typeof(*best)){ f, v[i], worst, pages };
+		if (e.worst && e.f.lost > best[v[i]->table].f.lost)
+			best[v[i]->table] = e;
 	}
 	for (size_t i = 0; i < EXITS_TABLES && !ret; i++)
 		if (best[i].f.share >= FINDING_LEAST)
-			ret = finding_exit_push(j, &best[i].f, best[i].row, best[i].pages,
-						&best[i].worst->owner);
+			ret = finding_exit_push(j, &best[i]);
 	free(v);
 	free(of);
 	free(ns);

@@ -24,6 +24,11 @@ const char *esr_ec_name(unsigned int ec);
 
 /* The fault status of an abort: "level 2 translation fault"; NULL: reserved. */
 const char *esr_fault(unsigned int fsc);
+/* Of an abort: the page is mapped, and does not permit the access. */
+static inline bool esr_fault_is_permission(uint64_t esr)
+{
+	return (esr & 0x3c) == 0x0c;
+}
 
 #define ESR_TEXT_MAX 224 /* bytes that esr_text needs at most */
 

@@ -178,10 +178,10 @@ like "$(guest 'dmesg | grep hyptrace-agent:')" 'vsock:1:[0-9]+ may not connect' 
 
 # So small a buffer that it runs over.
 guest2 'touch /tmp/busy; for i in 1 2 3 4; do while [ -e /tmp/busy ]; do ls -R /proc/self; done >/dev/null 2>&1 & done'
-run "timeout 280 hyptrace record --guest-timeout 60 -o load.dat --compression none -A g2@4:$ours -e all -b 8 -- sleep 10 &&
+run "timeout 280 hyptrace record --guest-timeout 60 -o load.dat --compression none -A g2@4:$ours -e all -b 8 -- sleep 4 &&
 	cp load*.dat /mnt/out"
 guest2 'rm /tmp/busy'
-recorded "everything that a guest with four CPUs does in 10 s"
+recorded "everything that a guest with four CPUs does in 4 s"
 read -r sent lost < <(sent guest2)
 is "$(pages load-g2)" "$sent" "the file has all bytes that were sent: $sent"
 is "$(summary_of g2 lost)" "$lost" "as many events lost as the guest's kernel has counted: $lost" ||

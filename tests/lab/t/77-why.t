@@ -55,7 +55,7 @@ run "$threads"'
 	hyptrace record -e kvm:kvm_guest_fault $events -o /tmp/touch.dat -- sleep 3; s=$?
 	cp /tmp/touch*.dat /mnt/out; exit $s'
 recorded "a guest that writes to memory it never had"
-named touch 'exits for stage-2 faults of [0-9]+ pages, (9[0-9]|100) % of them the page.s first, most of it from the guest.s task dd-[0-9]+' \
+named touch 'exits for stage-2 faults: (9[0-9]|100) % a page.s first, of [0-9]+ pages.*, most of it from the guest.s task dd-[0-9]+' \
 	"... is named first"
 guest 'kill $(cat /tmp/busy); until umount /tmp/mem; do sleep 0.2; done'
 
