@@ -45,6 +45,7 @@ ok() {
 	echo "not ok $tests_run - $2"
 	[[ $2 == *'# TODO '* ]] && return
 	tests_failed=$((tests_failed + 1))
+	diag "Failed test '$2' of $0" # prove prints no line of those that run side by side
 	return 1
 }
 
