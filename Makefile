@@ -192,7 +192,7 @@ $(O)/lib/record/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
 # the view's page: its style and its script within, which its policy allows by their hashes
 PAGE := lib/convert/view/page
 PAGE_JS := $(patsubst %,$(PAGE)/%.js,data sums colours timeline input tables events chains \
-	tasks figures questions search start)
+	findings rates tasks figures flame-graph questions comparison search start)
 page_hash = sha256-$$(env printf "$$( (echo; cat $1) | sha256sum | cut -c-64 | sed 's/../\\x&/g')" | base64)
 $(O)/gen/view_page_html: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS)
 	$(Q)mkdir -p $(@D)

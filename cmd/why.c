@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "cmd.h"
 #include "latency-answer.h"
+#include "page-parts.h"
 
 struct why_opts {
 	struct latency_question q;
@@ -446,6 +447,15 @@ static int why_answer(struct why_job *j, struct buf *out, uint64_t *damaged)
 	ret = j->o->asks ? why_print_tail(j, damaged) : why_print_findings(j, damaged);
 	answer_end(&j->answer);
 	return ret;
+}
+
+int why_json(const struct inputs *in, const struct strlist *files, struct buf *out, const struct log *log)
+{
+	struct why_opts o = { .form = ANSWER_JSON, .files = *files };
+	struct why_job j = { .o = &o, .log = log, .in = in };
+	uint64_t damaged = 0; /* a reading of the caller's reports it */
+
+	return why_answer(&j, out, &damaged);
 }
 
 int cmd_why(int argc, char **argv)

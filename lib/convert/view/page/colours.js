@@ -34,6 +34,8 @@ function labelColour(kind, label) {
 		return STATE_COLOURS[label.state] || wordColour(label.state);
 	if (kind === "hyp")
 		return REASON_COLOURS[label.reason] || wordColour(label.reason);
+	if (kind === "mark")
+		return wordColour(label.state);
 	if (kind === "task")
 		return TASK_COLOURS[label.state] || wordColour(label.state);
 	return label.state === "stolen" ? "stolen" : wordColour(label.task.replace(/[-:/].*$/, ""));
@@ -45,6 +47,8 @@ function labelText(kind, label) {
 		return label.state + (label.reason ? " " + label.reason : "") + (label.other ? " (" + label.other + ")" : "");
 	if (kind === "hyp")
 		return label.reason || "hypervisor";
+	if (kind === "mark")
+		return label.state;
 	if (kind === "task")
 		return label.state + (label.by ? ": " + label.by : "") + (label.other ? " (" + label.other + ")" : "");
 	return label.task + (label.state === "stolen" ? " (stolen: " + label.by + ")" : "");

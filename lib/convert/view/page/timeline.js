@@ -19,7 +19,7 @@ class Timeline {
 		this.waiting = false;
 		this.palette = ["dim"]; // colours, the first of what was not searched for
 		this.colours = {}; // by kind and label: an index of the palette
-		for (const kind of ["cpu", "hyp", "vcpu", "task"])
+		for (const kind of ["cpu", "hyp", "vcpu", "task", "mark"])
 			this.colours[kind] = Uint16Array.from(data.labels, (label) => this.paletteIndex(labelColour(kind, label)));
 		this.shares = new Shares(this.palette.length);
 		this.unfolded = new Set(); // machines whose tasks are shown
@@ -85,7 +85,7 @@ class Timeline {
 	}
 
 	// The event at a place, else the span, else the sums of short ones, else the loss: {lane, event}, {lane, i},
-	// {lane, bucket}, {lane, loss}; of a lane that unfolds its title: {lane, title}.
+	// {lane, bucket}, also of events a second, {lane, loss}; of a lane that unfolds its title: {lane, title}.
 	find(x, y) {
 		const lane = this.laneAt(y), time = this.time(x), near = this.time(x + 1.5) - time;
 		let best = null;
@@ -107,7 +107,7 @@ class Timeline {
 			return best;
 		const bucket = Math.floor(time / this.data.bucket), cell = firstCell(lane.cells, bucket);
 
-		if (cell < lane.cells.n && lane.cells.bucket[cell] === bucket)
+		if (lane.counts || (cell < lane.cells.n && lane.cells.bucket[cell] === bucket))
 			return { lane, bucket };
 		const loss = lane.losses.find((one) => one.from <= time + near && time - near < one.to);
 		return loss ? { lane, loss } : { lane };
@@ -213,6 +213,8 @@ class Timeline {
 		c.rect(LEFT, top, this.plotWidth, LANE);
 		c.clip();
 		this.box(this.raised, LEFT, top, this.plotWidth, LANE);
+		if (lane.counts)
+			drawRates(this, lane, top);
 		this.drawCells(lane, top);
 		for (const loss of lane.losses)
 			this.box("hatched", this.x(loss.from), top, Math.max(1, this.x(loss.to) - this.x(loss.from)), LANE);
