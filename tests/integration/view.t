@@ -294,6 +294,23 @@ windows_script() { # WINDOWS
 	END
 }
 
+# stat --time begins without knowing a state: of each it has no more than the page has of that window, and what it lacks
+# is unknown to it, or lies before its first record or after its last.
+view -q tests/data/steal/trace.dat
+data >"$tmp/spans"
+for window in $(windows); do
+	from=${window%,*} to=${window#*,}
+	"$hyptrace" stat -q --json --show vcpus --time "$(perl -e 'printf "%d.%09d,%d.%09d", map { int($_ / 1e9), $_ % 1e9 } @ARGV' "$from" "$to")" tests/data/steal/trace.dat 2>/dev/null |
+		jq -r '.vcpus[] | .vcpu as $v | to_entries[] | select(.key | test("^(guest|host|vmm|preempted|waking|halted|blocked|not_recorded|lost|wall)_ns$")) | "\($v) \(.key[:-3]) \(.value)"' |
+		perl -MList::Util=min,max -lane 'BEGIN { ($from, $to, $spans) = splice @ARGV, 0, 3; open my $in, "<", $spans;
+				while (<$in>) { my @F = split /\t/; next if $F[0] ne "vcpu"; my $ns = min($F[3] + $F[4], $to) - max($F[3], $from); $page{"Guest:$F[2] " . lc $F[5]} += $ns if $ns > 0 } }
+			$stat{$F[0]}{$F[1]} = $F[2];
+			END { for my $v (keys %stat) { my $s = $stat{$v}; my ($wall, $lost, $less) = (delete $s->{wall}, delete($s->{lost}) + delete $s->{not_recorded}, 0);
+				for (keys %$s) { my $more = ($page{"$v $_"} // 0) - $s->{$_}; print "$v $_ $from,$to: $more" if $more < 0; $less += $more }
+				$n++; print "$v $from,$to: $less of $lost" if $less > $lost + $to - $from - $wall } print "none" if !$n }' "$from" "$to" "$tmp/spans"
+done >"$tmp/differ"
+is "$(grep -vc none "$tmp/differ") $(($(grep -c none "$tmp/differ") < 10))" "0 1" "in 30 windows stat --time agrees" || diag "$(head "$tmp/differ")"
+
 # ---- in Firefox, under the page's policy ------------------------------------------------------------------------
 
 firefox=$(command -v firefox-esr || command -v firefox)
