@@ -22,6 +22,7 @@ class Timeline {
 		for (const kind of ["cpu", "hyp", "vcpu", "task", "mark"])
 			this.colours[kind] = Uint16Array.from(data.labels, (label) => this.paletteIndex(labelColour(kind, label)));
 		this.shares = new Shares(this.palette.length);
+		this.run = { index: 0, from: 0, to: 0 }; // pixels of one colour that are to be drawn
 		this.unfolded = new Set(); // machines whose tasks are shown
 		this.arrange();
 	}
@@ -266,6 +267,7 @@ class Timeline {
 			const index = this.labelColour(colours, spans.label[i]);
 
 			if (width >= 1) {
+				this.drawRun(top);
 				this.box(this.palette[index], x, top, width, LANE);
 				this.drawName(lane, i, this.palette[index], x, top, width);
 				this.drawBounds(spans, i, x, top, width, scale);
@@ -278,14 +280,32 @@ class Timeline {
 			shares.add(index, width);
 		}
 		this.drawPixel(pixel, top);
+		this.drawRun(top);
 		if (this.chosen && this.chosen.lane === lane)
 			this.drawChosen(spans, this.chosen.i, top);
 	}
 
+	// Pixels of one colour next to each other are drawn at once.
 	drawPixel(pixel, top) {
-		if (this.shares.used.length)
-			this.box(this.palette[this.shares.most], pixel, top, 1, LANE);
-		this.shares.clear();
+		const { run, shares } = this;
+
+		if (!shares.used.length)
+			return;
+		if (run.index !== shares.most || run.to !== pixel) {
+			this.drawRun(top);
+			run.index = shares.most;
+			run.from = pixel;
+		}
+		run.to = pixel + 1;
+		shares.clear();
+	}
+
+	drawRun(top) {
+		const run = this.run;
+
+		if (run.to > run.from)
+			this.box(this.palette[run.index], run.from, top, run.to - run.from, LANE);
+		run.from = run.to = 0;
 	}
 
 	drawName(lane, i, colour, x, top, width) {
