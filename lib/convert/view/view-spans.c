@@ -52,7 +52,7 @@ uint32_t view_word_of(struct view *v, const char *text)
 		v->bad = true;
 		return 0;
 	}
-	memcpy(copy, text, len);
+	memcpy(copy, text, len + 1);
 	return (uint32_t)v->n_words - 1;
 }
 

@@ -24,7 +24,7 @@ struct view_stream {
 struct view_reader {
 	const struct view_job *job;
 	struct markers *markers;
-	struct states *vcpus, *tasks; /* apart, as in sql and stat: following tasks changes what vCPUs show */
+	struct states *states;
 	struct view_stream *streams;
 	struct view view;
 	struct view_cases *cases;
@@ -90,7 +90,7 @@ static int view_state(void *reader, const struct state_span *s)
 	}
 	label.state = view_word(v, state_name(s->state));
 	label.by = view_word(v, s->by == STATE_UNKNOWN ? NULL : state_name(s->by));
-	label.reason = view_word(v, states_reason(vcpu ? r->vcpus : r->tasks, s));
+	label.reason = view_word(v, states_reason(r->states, s));
 	label.class = view_word(v, exit ? esr_ec_name((unsigned int)s->class) : NULL);
 	if (vcpu) {
 		lane.kind = VIEW_VCPU;
@@ -237,32 +237,30 @@ int view_read(const struct view_job *job, struct buf *data)
 {
 	struct buf plain = { 0 };
 	struct view_reader r = { .job = job, .view.full = job->full };
-	struct pass_part parts[5];
+	struct pass_part parts[4];
 	uint64_t from, to;
 	int ret = view_extent(job->in, &from, &to);
 
 	if (ret)
 		return ret;
 	view_open(&r.view, from, to);
-	ret = view_streams_open(&r) ?: view_cases_open(&r.cases, job, &parts[2]);
+	ret = view_streams_open(&r) ?: view_cases_open(&r.cases, job, &parts[1]);
 	ret = ret ?: markers_open(&r.markers, job->in, job->timeline, job->desc);
-	ret = ret ?: states_open(&r.vcpus, job->in, job->timeline, job->steps, STATES_VCPUS, view_state, &r);
 	ret = ret
-		      ?: states_open(&r.tasks, job->in, job->timeline, job->steps,
-				     STATES_TASKS | STATES_GUEST_TASKS, view_state, &r);
+		      ?: states_open(&r.states, job->in, job->timeline, job->steps,
+				     STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS, view_state, &r);
 	if (ret)
 		goto out;
 	markers_listen(r.markers, view_mark, &r);
-	parts[0] = states_part(r.vcpus);
-	parts[1] = states_part(r.tasks);
-	parts[3] = (struct pass_part){ .ctx = &r,
+	parts[0] = states_part(r.states);
+	parts[2] = (struct pass_part){ .ctx = &r,
 				       .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
 						STEP_SET(STEP_HYP_OTHER),
 				       .after = view_after };
-	parts[4] = markers_part(r.markers);
+	parts[3] = markers_part(r.markers);
 	ret = pass_read(job->timeline, job->steps, parts, ARRAY_SIZE(parts));
-	ret = ret ?: states_end(r.vcpus) ?: states_end(r.tasks);
-	r.view.left_out = states_left_out(r.vcpus) + states_left_out(r.tasks);
+	ret = ret ?: states_end(r.states);
+	r.view.left_out = states_left_out(r.states);
 	for (size_t i = 0; i < r.view.n_losses; i++)
 		r.view.losses[i].hyp = r.streams[r.view.losses[i].stream].hyp;
 	ret = ret ?: view_cases_fill(r.cases, true) ?: view_cases_texts(r.cases);
@@ -270,8 +268,7 @@ int view_read(const struct view_job *job, struct buf *data)
 	ret = ret ?: view_pack(&plain, data);
 out:
 	markers_close(r.markers);
-	states_close(r.vcpus);
-	states_close(r.tasks);
+	states_close(r.states);
 	view_cases_close(r.cases);
 	free(r.streams);
 	view_release(&r.view);
