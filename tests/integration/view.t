@@ -551,7 +551,7 @@ is "$(asked '
 	const visits = durationKinds(data).find((kind) => kind.name === "visits to the hypervisor");
 	said.push([...visits.byLane.values()].flat().length === data.lanes.filter((lane) => lane.kind === "hyp").reduce((n, lane) => n + lane.spans.n, 0));
 	said.push([...document.querySelectorAll("figcaption")].map((one) => one.textContent).filter((text) => /irq|heat|When/.test(text)).join(" | "));
-	const irq = [...document.querySelectorAll("figure")].find((one) => one.textContent.includes("irq"));
+	const irq = [...document.querySelectorAll("figure")].find((one) => one.textContent.startsWith("How long? irq"));
 	said.push(irq.querySelector(".legend").textContent, irq.querySelector("canvas").getAttribute("aria-label"));
 	const texts = [], text = CanvasRenderingContext2D.prototype.fillText;
 	CanvasRenderingContext2D.prototype.fillText = function (word) { texts.push(word); };
