@@ -41,6 +41,29 @@ function labelColour(kind, label) {
 	return label.state === "stolen" ? "stolen" : wordColour(label.task.replace(/[-:/].*$/, ""));
 }
 
+// Amounts by colour.
+class Shares {
+	constructor(n) {
+		this.of = new Float64Array(n);
+		this.used = []; // those with an amount
+		this.most = 0; // the one with the greatest amount
+	}
+
+	add(index, amount) {
+		if (!this.of[index])
+			this.used.push(index);
+		this.of[index] += amount;
+		if (this.of[index] > this.of[this.most])
+			this.most = index;
+	}
+
+	clear() {
+		for (const index of this.used)
+			this.of[index] = 0;
+		this.used.length = 0;
+	}
+}
+
 // Name of a span that is drawn in it.
 function labelText(kind, label) {
 	if (kind === "vcpu")

@@ -376,29 +376,6 @@ class Timeline {
 	}
 }
 
-// Amounts by colour.
-class Shares {
-	constructor(n) {
-		this.of = new Float64Array(n);
-		this.used = []; // those with an amount
-		this.most = 0; // the one with the greatest amount
-	}
-
-	add(index, amount) {
-		if (!this.of[index])
-			this.used.push(index);
-		this.of[index] += amount;
-		if (this.of[index] > this.of[this.most])
-			this.most = index;
-	}
-
-	clear() {
-		for (const index of this.used)
-			this.of[index] = 0;
-		this.used.length = 0;
-	}
-}
-
 // 1, 2 or 5 times a power of ten, at least as long as that.
 function tickStep(least) {
 	const power = 10 ** Math.max(0, Math.floor(Math.log10(least)));
