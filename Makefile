@@ -192,7 +192,7 @@ $(O)/lib/record/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
 # the view's page: its style and its script within, which its policy allows by their hashes
 PAGE := lib/convert/view/page
 PAGE_JS := $(patsubst %,$(PAGE)/%.js,data sums colours timeline input tables events chains \
-	tasks figures questions search start)
+	findings rates tasks figures flame-graph questions comparison search start)
 page_hash = sha256-$$(env printf "$$( (echo; cat $1) | sha256sum | cut -c-64 | sed 's/../\\x&/g')" | base64)
 $(O)/gen/view_page_html: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_JS)
 	$(Q)mkdir -p $(@D)
@@ -312,7 +312,7 @@ $(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
 	$(Q)$(CXX) $(CPPFLAGS) $(PKG_CFLAGS) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes,$(CFLAGS)) \
 		-std=c++17 -MMD -MP -c -o $@ $<
 KSHARK_WITH := $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o $(call decode,crosvm mark-lines id-table) \
-		$(O)/lib/spans/visits.o $(O)/lib/spans/marks.o $(call util,buf cursor field files map strings escape)
+		$(O)/lib/spans/visits.o $(O)/lib/spans/exits.o $(O)/lib/spans/marks.o $(call util,buf cursor field files map strings escape)
 $(KSHARK_SO): $(KSHARK_OBJ) $(KSHARK_WITH)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/kernelshark/plugin.map -o $@ $^ \
@@ -371,7 +371,7 @@ agent: $(O)/hyptrace-agent
 $(O)/tests/unit/plugins $(O)/tests/unit/plugins-events $(O)/tests/unit/text: | $(PLUGIN_SO)
 
 $(O)/tests/unit/hypertrace-guest: $(HYPERTRACE_OBJ)
-$(O)/tests/unit/kernelshark-shown: $(O)/plugins/kernelshark/shown.o
+$(O)/tests/unit/kernelshark-shown: $(O)/plugins/kernelshark/shown.o $(O)/lib/spans/exits.o
 
 units: $(UNIT_BIN)
 integration: $(INTEG_BIN) $(O)/tests/hyptrace-agent

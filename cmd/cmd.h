@@ -81,7 +81,9 @@ struct hypertrace_desc;
 struct inputs;
 struct outfile;
 struct dat_copy;
-/* outfile_open, but not over one of the inputs: -EINVAL (logged). */
+/* -EINVAL, logged: the path is one of the inputs. */
+int output_check(const char *path, const struct inputs *in, const struct log *log);
+/* outfile_open, but not over one of the inputs. */
 int output_open(struct outfile *out, const char *path, bool stream, const struct inputs *in,
 		const struct log *log);
 /*

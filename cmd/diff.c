@@ -6,6 +6,7 @@
 #include "ask/states/series.h"
 #include "api/handle.h"
 #include "cmd.h"
+#include "page-parts.h"
 #include "base/answer.h"
 #include "base/array.h"
 
@@ -51,18 +52,25 @@ const struct opts_table diff_table = {
 	.n = ARRAY_SIZE(diff_rows),
 };
 
-/* A file and those of its guests; sets *ticks if times are that. -errno: logged. */
-static int diff_read(struct series *s, const char *names, const struct diff_opts *o, bool *ticks,
-		     struct log *log)
+int diff_files(const char *names, struct strlist *out)
 {
-	struct hyptrace *files = NULL;
-	struct strlist list = { 0 };
 	char *copy = strdup(names), *rest = copy;
 	int ret = copy ? 0 : -ENOMEM;
 
 	while (rest && !ret)
-		ret = strlist_add(&list, strsep(&rest, ","));
-	ret = ret ?: command_open(&files, &list, 0, &o->times, log);
+		ret = strlist_add(out, strsep(&rest, ","));
+	free(copy);
+	return ret;
+}
+
+/* A file and those of its guests; sets *ticks if times are that. -errno: logged. */
+static int diff_read(struct series *s, const char *names, const struct diff_opts *o, bool *ticks,
+		     const struct log *log)
+{
+	struct hyptrace *files = NULL;
+	struct strlist list = { 0 };
+	int ret = diff_files(names, &list) ?: command_open(&files, &list, 0, &o->times, log);
+
 	if (!ret) {
 		*ticks |= inputs_in_ticks(handle_inputs(files));
 		ret = series_read(s, handle_inputs(files), log);
@@ -76,23 +84,18 @@ static int diff_read(struct series *s, const char *names, const struct diff_opts
 	}
 	hyptrace_close(files);
 	strlist_release(&list);
-	free(copy);
 	return ret;
 }
 
-/*
- * The names of the two recordings' files, joined by commas: the second recording begins with the second
- * file that is no guest's. Returns an EXIT_ status; messages are printed.
- */
-static int diff_sides(const struct diff_opts *o, struct buf sides[2], struct log *log)
+int diff_sides(const struct strlist *named, struct buf sides[2], const struct log *log)
 {
 	struct hyptrace *files = NULL;
-	size_t n = o->files.n, hosts = 0;
-	int ret = n > 2 ? command_open(&files, &o->files, COMMAND_UNLOADED, NULL, log) : 0;
+	size_t n = named->n, hosts = 0;
+	int ret = n > 2 ? command_open(&files, named, COMMAND_UNLOADED, NULL, log) : 0;
 
 	for (size_t i = 0; i < n && !ret; i++) {
 		hosts += n <= 2 || !handle_inputs(files)->v[i].guest;
-		buf_printf(&sides[hosts > 1], "%s%s", sides[hosts > 1].len ? "," : "", o->files.v[i]);
+		buf_printf(&sides[hosts > 1], "%s%s", sides[hosts > 1].len ? "," : "", named->v[i]);
 	}
 	hyptrace_close(files);
 	if (ret)
@@ -318,17 +321,15 @@ static void diff_print_group(struct diff *d, const struct diff_row *v, size_t n)
 			    g->key, undecided);
 }
 
-static int diff_write(struct diff *d, const struct log *log)
+static void diff_answer(struct diff *d, struct buf *out)
 {
-	struct buf out = { 0 };
 	struct answer a;
-	int ret;
 	static const struct answer_column columns[] = { { "recording", "", ANSWER_WORD },
 							{ "files", "files", ANSWER_WORD },
 							COLUMN_TOOK,
 							{ "lost", "lost", ANSWER_COUNT } };
 
-	answer_begin(&a, d->o->form, &out);
+	answer_begin(&a, d->o->form, out);
 	a.ticks = d->ticks;
 	d->out = &a;
 	answer_table(d->out, "recordings", NULL, columns, ARRAY_SIZE(columns));
@@ -353,8 +354,36 @@ static int diff_write(struct diff *d, const struct log *log)
 	if (d->a.lost || d->b.lost)
 		answer_note(d->out, "events were lost: what they would have counted is in neither figure");
 	answer_end(&a);
-	ret = print_answer(&out, log);
-	buf_release(&out);
+}
+
+/* Reads both recordings, and pairs their figures. -errno, logged. */
+static int diff_compare(struct diff *d, const struct log *log)
+{
+	const struct diff_opts *o = d->o;
+	int ret = diff_read(&d->a, o->a, o, &d->ticks, log) ?: diff_read(&d->b, o->b, o, &d->ticks, log);
+
+	return ret ?: diff_join(d);
+}
+
+static void diff_release(struct diff *d)
+{
+	free(d->v);
+	series_release(&d->a);
+	series_release(&d->b);
+}
+
+int diff_json(const struct buf sides[2], const struct times_opts *times, struct buf *out,
+	      const struct log *log)
+{
+	struct diff_opts o = {
+		.form = ANSWER_JSON, .times = *times, .a = (char *)sides[0].data, .b = (char *)sides[1].data
+	};
+	struct diff d = { .o = &o };
+	int ret = diff_compare(&d, log);
+
+	if (!ret)
+		diff_answer(&d, out);
+	diff_release(&d);
 	return ret;
 }
 
@@ -364,28 +393,30 @@ int cmd_diff(int argc, char **argv)
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	struct diff d = { .o = &o };
-	struct buf sides[2] = { { 0 } };
+	struct buf sides[2] = { { 0 } }, out = { 0 };
 	int status, ret;
 
 	memory_or_end();
 	if (!command_files(&diff_table, argc, argv, &o, &o.files, &status))
 		goto out;
 	console.quiet = o.quiet;
-	status = diff_sides(&o, sides, &log);
+	status = diff_sides(&o.files, sides, &log);
 	if (status)
 		goto out;
 	o.a = (char *)sides[0].data;
 	o.b = (char *)sides[1].data;
-	ret = diff_read(&d.a, o.a, &o, &d.ticks, &log) ?: diff_read(&d.b, o.b, &o, &d.ticks, &log);
-	ret = ret ?: diff_join(&d) ?: diff_write(&d, &log);
+	ret = diff_compare(&d, &log);
+	if (!ret) {
+		diff_answer(&d, &out);
+		ret = print_answer(&out, &log);
+	}
 	status = console_status(&console, ret);
 	if (!ret && d.a.damaged + d.b.damaged) {
 		log_damage(&log, d.a.damaged + d.b.damaged);
 		status = EXIT_FAILED;
 	}
-	free(d.v);
-	series_release(&d.a);
-	series_release(&d.b);
+	diff_release(&d);
+	buf_release(&out);
 out:
 	buf_release(&sides[0]);
 	buf_release(&sides[1]);

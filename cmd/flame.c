@@ -9,6 +9,7 @@
 #include "api/handle.h"
 #include "base/decode/mark-lines.h"
 #include "cmd.h"
+#include "page-parts.h"
 #include "read/filter.h"
 #include "base/answer.h"
 #include "base/outfile.h"
@@ -26,6 +27,7 @@ struct flame_command {
 	struct console *console;
 	const struct log *log;
 	struct hyptrace *handle;
+	const struct inputs *in;
 	struct timeline *timeline;
 	struct steps *steps;
 	struct hypertrace_desc *names;
@@ -235,7 +237,7 @@ static int flame_write_to(struct flame_command *c, const char *path,
 		pager_start();
 		return stdout_written(write(c, STDOUT_FILENO), c->log);
 	}
-	ret = output_open(&out, path, true, handle_inputs(c->handle), c->log);
+	ret = output_open(&out, path, true, c->in, c->log);
 	return ret ? ret : outfile_close(&out, write(c, out.fd));
 }
 
@@ -244,6 +246,9 @@ struct flame_text {
 	struct buf buf;
 	struct answer answer;
 	int fd;
+	size_t flush;	/* bytes that are worth a write */
+	uint64_t least; /* weight of a row; lighter stacks are added up in `others` */
+	uint64_t others;
 };
 
 static int flame_folded_line(void *ctx, const char *stack, const uint64_t self[FLAME_SIDES])
@@ -259,7 +264,7 @@ static int flame_folded_line(void *ctx, const char *stack, const uint64_t self[F
 		buf_add_u64(&t->buf, self[1]);
 	}
 	buf_addstr(&t->buf, "\n");
-	return profile_flush(&t->buf, t->fd, PROFILE_FLUSH);
+	return profile_flush(&t->buf, t->fd, t->flush);
 }
 
 static int flame_answer_line(void *ctx, const char *stack, const uint64_t self[FLAME_SIDES])
@@ -267,13 +272,17 @@ static int flame_answer_line(void *ctx, const char *stack, const uint64_t self[F
 	struct flame_text *t = ctx;
 	struct answer_cell cells[] = { CELL_WORD(stack), CELL_N(self[0]), CELL_N(self[1]) };
 
+	if (self[0] < t->least) {
+		t->others += self[0];
+		return 0;
+	}
 	answer_row(&t->answer, cells);
-	return profile_flush(&t->buf, t->fd, PROFILE_FLUSH);
+	return profile_flush(&t->buf, t->fd, t->flush);
 }
 
 static bool flame_in_ticks(const struct flame_command *c)
 {
-	return c->w == FLAME_NS && inputs_in_ticks(handle_inputs(c->handle));
+	return c->w == FLAME_NS && inputs_in_ticks(c->in);
 }
 
 static int flame_write_answer(struct flame_text *t)
@@ -291,6 +300,8 @@ static int flame_write_answer(struct flame_text *t)
 	t->answer.ticks = ticks;
 	answer_table(&t->answer, key, NULL, columns, c->diff ? 3 : 2);
 	ret = flame_fold(flame_stacks(c->flame), c->w, flame_answer_line, t);
+	if (t->others)
+		answer_row(&t->answer, (struct answer_cell[]){ CELL_WORD(FLAME_OTHERS), CELL_N(t->others) });
 	answer_table_end(&t->answer);
 	for (size_t i = 0; i < c->notes.n; i++)
 		answer_note(&t->answer, "%s", c->notes.v[i]);
@@ -302,7 +313,7 @@ static int flame_write_answer(struct flame_text *t)
 
 static int flame_write_text(struct flame_command *c, int fd)
 {
-	struct flame_text t = { .c = c, .fd = fd };
+	struct flame_text t = { .c = c, .fd = fd, .flush = PROFILE_FLUSH };
 	int ret = c->form != ANSWER_TEXT ? flame_write_answer(&t)
 					 : flame_fold(flame_stacks(c->flame), c->w, flame_folded_line, &t);
 
@@ -320,10 +331,10 @@ static char *flame_title(const struct flame_command *c)
 							      "which functions were entered?" };
 	bool visits = c->w == FLAME_NS && flame_counts(c->flame)->visits;
 
-	return picture_title(handle_inputs(c->handle), c->diff	       ? "what became more and less?"
-						       : c->opts.spans ? "which spans took the time?"
-						       : visits	       ? flame_ns_of(c)
-								       : questions[c->w]);
+	return picture_title(c->in, c->diff	    ? "what became more and less?"
+				    : c->opts.spans ? "which spans took the time?"
+				    : visits	    ? flame_ns_of(c)
+						    : questions[c->w]);
 }
 
 static int flame_write_svg(struct flame_command *c, int fd)
@@ -409,39 +420,61 @@ static int flame_check_sides(const struct flame_command *c, const struct inputs 
 	return -EINVAL;
 }
 
-static int flame_answer(struct flame_command *c)
+/* -ENODATA: there are no stacks. */
+static int flame_read(struct flame_command *c)
 {
-	const struct inputs *inputs = handle_inputs(c->handle);
-	const struct flame_tree *t;
 	struct pass_part part;
-	int ret = flame_check_sides(c, inputs);
+	int ret = timeline_open(&c->timeline, c->in, NULL, NULL, c->log) ?: steps_open(&c->steps, c->in);
 
-	if (ret)
-		return ret;
-	ret = timeline_open(&c->timeline, inputs, NULL, NULL, c->log) ?: steps_open(&c->steps, inputs);
-	if (ret)
-		return ret;
-	ret = desc_read(c->desc, &c->names, c->log);
-	if (ret)
-		return ret;
+	ret = ret ?: desc_read(c->desc, &c->names, c->log);
 	c->opts.desc = c->names;
-	ret = flame_open(&c->flame, inputs, c->timeline, c->steps, &c->opts, c->log);
+	ret = ret ?: flame_open(&c->flame, c->in, c->timeline, c->steps, &c->opts, c->log);
 	if (ret)
 		return ret;
 	part = flame_part(c->flame);
 	ret = pass_read(c->timeline, c->steps, &part, 1) ?: flame_end(c->flame);
 	if (ret)
 		return ret;
-	t = flame_stacks(c->flame);
 	c->w = flame_weigh(c);
 	for (size_t side = 0; side < FLAME_SIDES; side++)
-		c->total[side] = flame_tree_total(t, side, c->w);
+		c->total[side] = flame_tree_total(flame_stacks(c->flame), side, c->w);
 	flame_notes(c);
-	if (!c->total[0] && !c->total[1]) {
+	return c->total[0] || c->total[1] ? 0 : -ENODATA;
+}
+
+static void flame_release(struct flame_command *c)
+{
+	flame_close(c->flame);
+	hypertrace_desc_free(c->names);
+	steps_close(c->steps);
+	timeline_close(c->timeline);
+	strlist_release(&c->notes);
+}
+
+int flame_json(const struct inputs *in, struct buf *out)
+{
+	struct flame_command c = { .in = in, .form = ANSWER_JSON };
+	struct flame_text t = { .c = &c, .flush = SIZE_MAX };
+	int ret = flame_read(&c);
+
+	t.least = (uint64_t)(FLAME_NARROWEST * (double)c.total[0]);
+	ret = ret ?: flame_write_answer(&t);
+	buf_add(out, t.buf.data, t.buf.len);
+	ret = ret ?: buf_status(&t.buf);
+	buf_release(&t.buf);
+	flame_release(&c);
+	return ret;
+}
+
+static int flame_answer(struct flame_command *c)
+{
+	int ret = flame_check_sides(c, c->in) ?: flame_read(c);
+
+	if (ret == -ENODATA) {
 		log_err(c->log, "no stacks in these files; record with --profile 99 or -T");
-		return -ENODATA;
+		return ret;
 	}
-	ret = flame_write(c);
+	ret = ret ?: flame_write(c);
 	for (size_t i = 0; i < c->notes.n && !ret && c->form == ANSWER_TEXT; i++)
 		log_info(c->log, "%s", c->notes.v[i]);
 	return ret;
@@ -463,20 +496,16 @@ int cmd_flame(int argc, char **argv)
 
 		console.quiet = c.quiet;
 		ret = command_open(&c.handle, &c.files, 0, &c.times, c.log);
-		if (!ret)
-			ret = flame_answer(&c);
+		c.in = ret ? NULL : handle_inputs(c.handle);
+		ret = ret ?: flame_answer(&c);
 		damaged = c.timeline ? merge_damaged(c.timeline->merge) : 0;
 		if (!ret && damaged)
 			log_damage(c.log, damaged);
-		flame_close(c.flame);
-		hypertrace_desc_free(c.names);
-		steps_close(c.steps);
-		timeline_close(c.timeline);
+		flame_release(&c);
 		hyptrace_close(c.handle);
 		status = ret || damaged ? EXIT_FAILED : EXIT_OK;
 	}
 	strlist_release(&c.files);
-	strlist_release(&c.notes);
 	strlist_release(&c.opts.machines);
 	strlist_release(&c.opts.tasks);
 	return status;

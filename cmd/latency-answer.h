@@ -47,8 +47,4 @@ bool latency_answer_missing(const struct latency_answer *l, const struct log *lo
 /* -ENOMEM: of what was kept for it. */
 int latency_answer_tables(const struct latency_answer *l, struct answer *a);
 
-/* All presets that these files can feed, as an array with their distributions: view-latency.c. -ENOMEM,
- * -errno. */
-int latency_json(const struct inputs *in, struct buf *out);
-
 #endif

@@ -8,15 +8,20 @@
 #include "base/outfile.h"
 #include "read/inputs.h"
 
-int output_open(struct outfile *out, const char *path, bool stream, const struct inputs *in,
-		const struct log *log)
+int output_check(const char *path, const struct inputs *in, const struct log *log)
 {
 	struct stat st, other;
 
 	for (size_t i = 0; !stat(path, &st) && i < in->n; i++)
 		if (!fstat(in->v[i].fd, &other) && same_file(&other, &st))
 			return log_fail(log, -EINVAL, "'%s' is to be read, not to be written", path);
-	return outfile_open(out, path, stream, log);
+	return 0;
+}
+
+int output_open(struct outfile *out, const char *path, bool stream, const struct inputs *in,
+		const struct log *log)
+{
+	return output_check(path, in, log) ?: outfile_open(out, path, stream, log);
 }
 
 /* As record names a recording's files, and the pieces of --rotate. */

@@ -5,6 +5,7 @@
 
 #include "report-priv.h"
 #include "base/escape.h"
+#include "file/dat/options.h"
 #include "base/cursor.h"
 
 /* "SYSTEM:EVENT", or one for both: a system that matches it is shown whole. */
@@ -184,7 +185,7 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 	struct tep_event **events;
 
 	/* trace-cmd prints these after "cpus=4", in place of the events */
-	if (what == REPORT_STAT || what == REPORT_UNAME || what == REPORT_VERSION)
+	if (what == REPORT_STAT || what == REPORT_UNAME || what == REPORT_VERSION || what == REPORT_COMMAND)
 		line_head(r, f, out);
 	else if (r->n > 1 && what != REPORT_CPUS)
 		fprintf(out, "%s:\n", ESCAPED(f->in->path));
@@ -223,6 +224,9 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 	case REPORT_UNAME: /* stock prints the version with it, too */
 		info_option(f, DAT_UNAME, "uname", out);
 		info_option(f, DAT_VERSION, "version", out);
+		return 0;
+	case REPORT_COMMAND:
+		info_option(f, DAT_COMMAND, "command", out);
 		return 0;
 	default:
 		info_option(f, DAT_VERSION, "version", out);

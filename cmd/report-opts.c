@@ -240,6 +240,7 @@ static const struct opt report_rows[] = {
 	OPT(0, "stat", NULL, "the buffers' statistics", take_what, .flags = REPORT_STAT),
 	OPT(0, "uname", NULL, "the machine it was recorded on", take_what, .flags = REPORT_UNAME),
 	OPT(0, "version", NULL, "the program that recorded it", take_what, .flags = REPORT_VERSION),
+	OPT(0, "command", NULL, "the command line that recorded it", take_what, .flags = REPORT_COMMAND),
 	OPT('e', NULL, NULL, "byte orders", take_what, .flags = REPORT_ENDIAN),
 	OPT('p', NULL, NULL, "page sizes", take_what, .flags = REPORT_PAGE_SIZE),
 	OPT(0, "verbose", "[=LEVEL]", "say which events libtraceevent had to print", opts_set_flag,

@@ -166,6 +166,7 @@ enum report_what {
 	REPORT_STAT,	    /* --stat */
 	REPORT_UNAME,	    /* --uname */
 	REPORT_VERSION,	    /* --version */
+	REPORT_COMMAND,	    /* --command */
 };
 
 enum report_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };

@@ -85,9 +85,6 @@ struct stat_look {
 };
 int stat_look(const struct stat_look *look, struct answer *out, const struct log *log);
 
-/* All tables of these files, each row, as --json has them; times are the inputs'. 0 or -errno, logged. */
-int stat_json(const struct inputs *in, struct buf *out, const struct log *log);
-
 /* The slices as a picture. 0 or -errno, logged. */
 int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *log);
 

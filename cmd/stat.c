@@ -2,6 +2,7 @@
 /* hyptrace stat: counts events and adds up where time went, in one reading. */
 #include "api/handle.h"
 #include "cmd.h"
+#include "page-parts.h"
 #include "stat-priv.h"
 #include "base/array.h"
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "latency-answer.h"
+#include "page-parts.h"
 
 static void latency_json_row(const struct latency_answer *l, const struct latency_row *row, struct json *j)
 {

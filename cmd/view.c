@@ -8,15 +8,16 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "convert/view/view.h"
-#include "latency-answer.h"
-#include "stat-priv.h"
+#include "page-parts.h"
+#include "base/decode/mark-lines.h"
+#include "base/json.h"
 #include "base/array.h"
 #include "base/outfile.h"
 #include "base/program.h"
 
 struct view_opts {
-	const char *output, *title;
-	bool full, open, quiet;
+	const char *output, *title, *desc;
+	bool diff, full, open, quiet;
 	struct times_opts times;
 	struct strlist files;
 };
@@ -27,10 +28,14 @@ static const struct opt view_rows[] = {
 	OPT('o', "output", "OUT", "the page (trace.html); - is standard output", opts_set_text, VIEW(output)),
 	OPT('t', "title", "TEXT", "title of the page, in place of the files' names", opts_set_text,
 	    VIEW(title)),
+	OPT('d', "diff", NULL, "two recordings side by side, and what differs by more than the noise",
+	    opts_set_flag, VIEW(diff)),
 	OPT(0, "full", NULL, "every span, also beyond 300,000, where short ones are summed", opts_set_flag,
 	    VIEW(full)),
 	OPT(0, "open", NULL, "open the page with xdg-open", opts_set_flag, VIEW(open)),
 	OPT_INPUT(VIEW(files)),
+	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",
+	    opts_set_text, VIEW(desc)),
 	OPT_TIMES(VIEW),
 	OPT_QUIET(VIEW(quiet)),
 	OPT_HELP,
@@ -39,6 +44,7 @@ static const struct opt view_rows[] = {
 const struct opts_table view_table = {
 	.command = "view",
 	.usage = "usage: hyptrace view [-o OUT] [OPTION...] [FILE...]\n"
+		 "       hyptrace view --diff [-o OUT] [OPTION...] A [GUEST...] B [GUEST...]\n"
 		 "\n"
 		 "Writes one HTML page that shows recordings, trace.dat or the FILEs: a timeline of\n"
 		 "CPUs, the hypervisor, vCPUs and guests' tasks, and the tables of stat. It needs no\n"
@@ -48,15 +54,15 @@ const struct opts_table view_table = {
 	.n = ARRAY_SIZE(view_rows),
 };
 
-static int view_output(const char *path, const struct view_job *job, const struct log *log)
+static int view_output(const char *path, const struct buf *page, const struct log *log)
 {
 	struct outfile out;
 	int ret;
 
 	if (!strcmp(path, "-"))
-		return stdout_written(view_write(job, STDOUT_FILENO), log);
-	ret = output_open(&out, path, true, job->in, log);
-	return ret ? ret : outfile_close(&out, view_write(job, out.fd));
+		return stdout_written(view_write(page, STDOUT_FILENO), log);
+	ret = outfile_open(&out, path, true, log);
+	return ret ? ret : outfile_close(&out, view_write(page, out.fd));
 }
 
 static int view_show(const char *path, const struct log *log)
@@ -69,42 +75,92 @@ static int view_show(const char *path, const struct log *log)
 	return ret ? log_fail(log, -EIO, "xdg-open did not open '%s': open it in a browser", path) : 0;
 }
 
-static int view_files(const struct view_opts *o, const struct log *log, uint64_t *damaged)
+/* Adds the data of a recording to the page's; *damaged: places in its files. */
+static int view_recording(const struct view_opts *o, const struct strlist *paths, struct buf *page,
+			  uint64_t *damaged, const struct log *log)
 {
-	struct view_job job = { .full = o->full, .latency = latency_json };
+	static const struct view_answer answers[] = { { "latency", latency_json }, { "flame", flame_json } };
+	struct view_job job = { .full = o->full, .answers = answers, .n_answers = ARRAY_SIZE(answers) };
 	struct hyptrace *files = NULL;
 	struct steps *steps = NULL;
-	struct buf tables = { 0 };
+	struct hypertrace_desc *desc = NULL;
+	struct buf tables = { 0 }, findings = { 0 };
 	char *names = NULL;
-	int ret = command_open(&files, &o->files, 0, &o->times, log);
+	int ret = desc_read(o->desc, &desc, log) ?: command_open(&files, paths, 0, &o->times, log);
 
 	if (ret)
 		goto out;
 	job.in = handle_inputs(files);
+	ret = strcmp(o->output, "-") ? output_check(o->output, job.in, log) : 0;
 	names = picture_title(job.in, "what ran where, and when?");
-	job.title = o->title ?: names;
-	ret = names ? stat_json(job.in, &tables, log) : -ENOMEM;
-	job.tables = ret ? NULL : buf_str(&tables);
+	job.title = o->title && !o->diff ? o->title : names;
+	ret = ret ?: names ? stat_json(job.in, &tables, log) : -ENOMEM;
+	ret = ret ?: why_json(job.in, paths, &findings, log);
+	job.tables = buf_str(&tables);
+	job.findings = buf_str(&findings);
+	job.desc = desc;
+	ret = ret ?: job.tables && job.findings ? 0 : -ENOMEM;
 	ret = ret ?: timeline_open(&job.timeline, job.in, NULL, NULL, log) ?: steps_open(&steps, job.in);
 	job.steps = steps;
-	ret = ret ?: view_output(o->output ?: "trace.html", &job, log);
-	if (!ret && o->open)
-		ret = view_show(o->output ?: "trace.html", log);
-	*damaged = job.timeline ? merge_damaged(job.timeline->merge) : 0;
+	ret = ret ?: view_read(&job, page);
+	*damaged += job.timeline ? merge_damaged(job.timeline->merge) : 0;
 out:
 	steps_close(steps);
 	timeline_close(job.timeline);
 	hyptrace_close(files);
+	hypertrace_desc_free(desc);
 	buf_release(&tables);
+	buf_release(&findings);
 	free(names);
+	return ret;
+}
+
+/* Two recordings: the answer of diff, then each one's data. */
+static int view_comparison(const struct view_opts *o, const struct buf sides[2], struct buf *page,
+			   uint64_t *damaged, const struct log *log)
+{
+	struct buf text = { 0 };
+	struct json j = { .out = &text, .compact = true };
+	int ret;
+
+	json_object(&j);
+	json_key_str(&j, "title", o->title ?: "What differs from recording A to recording B?");
+	json_key(&j, "diff");
+	ret = diff_json(sides, &o->times, &text, log);
+	j.keyed = false;
+	json_object_end(&j);
+	ret = ret ?: buf_status(&text) ?: view_pack(&text, page);
+	for (size_t i = 0; i < 2 && !ret; i++) {
+		struct strlist paths = { 0 };
+
+		ret = diff_files((const char *)sides[i].data, &paths);
+		ret = ret ?: view_recording(o, &paths, page, damaged, log);
+		strlist_release(&paths);
+	}
+	buf_release(&text);
+	return ret;
+}
+
+static int view_run(const struct view_opts *o, const struct buf sides[2], uint64_t *damaged,
+		    const struct log *log)
+{
+	struct buf page = { 0 };
+	int ret = o->diff ? view_comparison(o, sides, &page, damaged, log)
+			  : view_recording(o, &o->files, &page, damaged, log);
+
+	ret = ret ?: view_output(o->output, &page, log);
+	if (!ret && o->open)
+		ret = view_show(o->output, log);
+	buf_release(&page);
 	return ret;
 }
 
 int cmd_view(int argc, char **argv)
 {
-	struct view_opts o = { 0 };
+	struct view_opts o = { .output = "trace.html" };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
+	struct buf sides[2] = { { 0 } };
 	int status;
 
 	memory_or_end();
@@ -113,11 +169,16 @@ int cmd_view(int argc, char **argv)
 		int ret;
 
 		console.quiet = o.quiet;
-		ret = view_files(&o, &log, &damaged);
-		if (damaged)
-			log_damage(&log, damaged);
-		status = damaged ? EXIT_FAILED : console_status(&console, ret);
+		status = o.diff ? diff_sides(&o.files, sides, &log) : EXIT_OK;
+		if (!status) {
+			ret = view_run(&o, sides, &damaged, &log);
+			if (damaged)
+				log_damage(&log, damaged);
+			status = damaged ? EXIT_FAILED : console_status(&console, ret);
+		}
 	}
+	buf_release(&sides[0]);
+	buf_release(&sides[1]);
 	strlist_release(&o.files);
 	return status;
 }

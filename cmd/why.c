@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "cmd.h"
 #include "latency-answer.h"
+#include "page-parts.h"
 
 struct why_opts {
 	struct latency_question q;
@@ -389,7 +390,8 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		{ "n", NULL, ANSWER_COUNT },	      { "what", NULL, ANSWER_WORD },
 		{ "lost_ns", NULL, ANSWER_DURATION }, { "count", NULL, ANSWER_COUNT },
 		{ "vcpu", NULL, ANSWER_WORD },	      { "share", NULL, ANSWER_SHARE },
-		{ "report", NULL, ANSWER_WORD },
+		{ "report", NULL, ANSWER_WORD },      { "from", NULL, ANSWER_TIME },
+		{ "to", NULL, ANSWER_TIME },
 	};
 	struct findings f = { 0 };
 	int ret = findings_read(&f, j->in, j->log, damaged);
@@ -407,6 +409,7 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		answer_table(&j->answer, "findings", NULL, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < f.n && i < WHY_FINDINGS; i++) {
 		const struct finding *one = &f.v[i];
+		bool example = one->example.to;
 		struct buf next = { 0 };
 
 		buf_addstr(&next, one->next);
@@ -420,7 +423,9 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 			answer_row(&j->answer, (struct answer_cell[]){
 						       CELL_N(i + 1), CELL_WORD(one->what), CELL_N(one->lost),
 						       CELL_N(one->n), CELL_WORD(one->vcpu),
-						       CELL_SHARE(one->share), CELL_WORD(buf_str(&next)) });
+						       CELL_SHARE(one->share), CELL_WORD(buf_str(&next)),
+						       example ? CELL_N(one->example.from) : CELL_NONE,
+						       example ? CELL_N(one->example.to) : CELL_NONE });
 		}
 		buf_release(&next);
 	}
@@ -431,6 +436,27 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------- */
+
+static int why_answer(struct why_job *j, struct buf *out, uint64_t *damaged)
+{
+	int ret;
+
+	j->text = j->o->form == ANSWER_TEXT;
+	answer_begin(&j->answer, j->o->form, out);
+	j->answer.ticks = inputs_in_ticks(j->in);
+	ret = j->o->asks ? why_print_tail(j, damaged) : why_print_findings(j, damaged);
+	answer_end(&j->answer);
+	return ret;
+}
+
+int why_json(const struct inputs *in, const struct strlist *files, struct buf *out, const struct log *log)
+{
+	struct why_opts o = { .form = ANSWER_JSON, .files = *files };
+	struct why_job j = { .o = &o, .log = log, .in = in };
+	uint64_t damaged = 0; /* a reading of the caller's reports it */
+
+	return why_answer(&j, out, &damaged);
+}
 
 int cmd_why(int argc, char **argv)
 {
@@ -446,7 +472,7 @@ int cmd_why(int argc, char **argv)
 		}
 	memory_or_end();
 	if (why_parse(&o, argc, argv, &status)) {
-		struct why_job j = { .o = &o, .log = &log, .text = o.form == ANSWER_TEXT };
+		struct why_job j = { .o = &o, .log = &log };
 		struct hyptrace *files = NULL;
 		struct buf out = { 0 };
 		uint64_t damaged = 0;
@@ -457,11 +483,7 @@ int cmd_why(int argc, char **argv)
 		ret = command_open(&files, &o.files, 0, &o.times, &log);
 		if (!ret) {
 			j.in = handle_inputs(files);
-			answer_begin(&j.answer, o.form, &out);
-			j.answer.ticks = inputs_in_ticks(j.in);
-			ret = o.asks ? why_print_tail(&j, &damaged) : why_print_findings(&j, &damaged);
-			answer_end(&j.answer);
-			ret = ret ?: print_answer(&out, &log);
+			ret = why_answer(&j, &out, &damaged) ?: print_answer(&out, &log);
 			buf_release(&out);
 		}
 		if (damaged)

@@ -21,7 +21,7 @@ struct map {
 /* True if that entry of the array has the wanted key. */
 typedef bool map_same(const void *array, size_t index, const void *wanted);
 
-/* Hashes of keys: of a number; of bytes (FNV-1a); of more than one part, map_hash(a_hash ^ b). */
+/* Hashes of keys: of a number; of bytes, eight at a time; of more than one part, map_hash(a_hash ^ b). */
 static inline uint32_t map_hash(uint64_t key)
 {
 	key = (key ^ key >> 32) * 0x9e3779b97f4a7c15;
@@ -30,10 +30,14 @@ static inline uint32_t map_hash(uint64_t key)
 
 static inline uint32_t map_hash_bytes(const void *key, size_t len)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = len, word;
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ ((const uint8_t *)key)[i]) * 0x100000001b3;
+	for (size_t i = 0; i < len; i += sizeof(word)) {
+		word = 0;
+		memcpy(&word, (const uint8_t *)key + i, len - i < sizeof(word) ? len - i : sizeof(word));
+		h = (h ^ word) * 0x9e3779b97f4a7c15;
+		h ^= h >> 29;
+	}
 	return map_hash(h);
 }
 

@@ -28,7 +28,7 @@ const int BIN = 4;	   /* columns that are summed up together */
 const float BIN_LEAST = 4; /* pixels */
 const int TEXT_LEAST = 24; /* pixels */
 const float FONT_SIZE = 13;
-const int COLOURS = HYP_REASONS + 2;
+const int COLOURS = HYP_REASONS + 4;
 
 /* The manual has them, and the test of the picture. */
 const KsPlot::Color colours[COLOURS] = {
@@ -42,7 +42,11 @@ const KsPlot::Color colours[COLOURS] = {
 	{ 170, 170, 170 }, { 170, 170, 170 }, /* unknown, or not given */
 	{ 120, 205, 205 },		      /* crosvm */
 	{ 250, 180, 195 },		      /* hypertrace */
+	{ 230, 130, 30 },		      /* x86: exit */
+	{ 150, 160, 175 },		      /* x86: halt */
 };
+
+const char *const kind_names[] = { "crosvm", "hypertrace", "exit", "halt" };
 
 void *main_window;
 const size_t NONE = std::numeric_limits<size_t>::max();
@@ -50,11 +54,15 @@ size_t selected = NONE; /* first row of the span that was clicked */
 
 int colour_of(const struct shown *span)
 {
-	if (span->kind == SHOWN_CROSVM)
-		return HYP_REASONS;
-	if (span->kind == SHOWN_HYPERTRACE)
-		return HYP_REASONS + 1;
+	if (span->kind != SHOWN_HYP)
+		return HYP_REASONS + span->kind - SHOWN_CROSVM;
 	return span->reason >= 0 && span->reason < HYP_REASONS ? span->reason : HYP_UNKNOWN;
+}
+
+/* Visits and exits, which do not lie in each other; else a program's. */
+bool is_strip(const struct shown *span)
+{
+	return span->kind == SHOWN_HYP || span->kind == SHOWN_EXIT || span->kind == SHOWN_HALT;
 }
 
 /* Loaded at the first drawing, when there is an OpenGL context. */
@@ -207,7 +215,7 @@ class Plot
 	{
 		double from = _column(s->start), to = _column(s->end);
 
-		if (s->kind != SHOWN_HYP) {
+		if (!is_strip(s)) {
 			if (_is_first_of_column(s, from, to))
 				_wide.push_back(s);
 			return;
@@ -228,14 +236,14 @@ class Plot
 
 	int _bottom(const struct shown *s) const
 	{
-		return s->kind == SHOWN_HYP ? _strip_bottom() : _graph->base() - 1;
+		return is_strip(s) ? _strip_bottom() : _graph->base() - 1;
 	}
 
 	int _top(const struct shown *s) const
 	{
 		int less = LANE_STEP * (int)std::min(s->depth, 100u);
 
-		if (s->kind == SHOWN_HYP)
+		if (is_strip(s))
 			return _bottom(s) - STRIP_HEIGHT;
 		return _bottom(s) - std::max(LANE_HEIGHT - less, LANE_LEAST);
 	}
@@ -278,8 +286,8 @@ class Plot
 	/* Under the label of the selected one there is no room for others. */
 	bool _is_covered(const struct shown *s, int left, int right) const
 	{
-		return _selected && (s->kind == SHOWN_HYP) == (_selected->kind == SHOWN_HYP) &&
-		       left < _whole_left + _whole_width && right > _whole_left;
+		return _selected && is_strip(s) == is_strip(_selected) && left < _whole_left + _whole_width &&
+		       right > _whole_left;
 	}
 
 	void _text(const struct shown *s)
@@ -308,12 +316,12 @@ class Plot
 	 * reason. */
 	void _draw_bin(int column, const float *time)
 	{
-		float sum = std::accumulate(time, time + HYP_REASONS, 0.f), up_to = 0;
+		float sum = std::accumulate(time, time + COLOURS, 0.f), up_to = 0;
 		float tall =
 			std::max(BIN_LEAST, STRIP_HEIGHT * (1 + std::log10(std::min(sum / BIN, 1.f)) / 3));
 		int y = _strip_bottom();
 
-		for (int i = 0; i < HYP_REASONS; i++) {
+		for (int i = 0; i < COLOURS; i++) {
 			KsPlot::Rectangle *part;
 			int top;
 
@@ -333,7 +341,7 @@ class Plot
 	KsPlot::PlotObjList *_shapes;
 	int _bins;
 	struct shares {
-		float time[HYP_REASONS]; /* in columns */
+		float time[COLOURS]; /* in columns */
 	};
 	std::vector<shares> _shares; /* by bin */
 	std::vector<uint8_t> _dots;  /* by column: what _is_first_of_column has seen there */
@@ -388,10 +396,9 @@ void draw_colours(KsCppArgV *argv, const struct spans *spans)
 	for (int i = 0; i < HYP_REASONS; i++)
 		if (spans_reasons(spans) & 1u << i)
 			legend.add(hyp_reason_names[i], i);
-	if (spans_count(spans, SHOWN_CROSVM))
-		legend.add("crosvm", HYP_REASONS);
-	if (spans_count(spans, SHOWN_HYPERTRACE))
-		legend.add("hypertrace", HYP_REASONS + 1);
+	for (int i = SHOWN_CROSVM; i < SHOWN_KINDS; i++)
+		if (spans_count(spans, (enum shown_kind)i))
+			legend.add(kind_names[i - SHOWN_CROSVM], HYP_REASONS + i - SHOWN_CROSVM);
 }
 
 void draw_init(void *window)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * KernelShark's plugin: hypervisor time on host CPUs, on tasks (vCPUs among them) and
- * on the CPUs of guests; crosvm's and hypertrace's spans on tasks.
+ * on the CPUs of guests; x86's exits on vCPUs' threads and guests' CPUs; crosvm's and hypertrace's spans on
+ * tasks.
  *
  * KernelShark gives plugins to the streams of the first file only, and an event's
  * handler sees its own stream. So spans are made from the rows of the model when
@@ -65,10 +66,13 @@ void draw_cpu(KsCppArgV *argv, const struct scan *scan, int sd, int cpu)
 
 	if (scan_vcpu(scan, sd, cpu, &machine, &pid)) {
 		n = spans_of_task(scan_spans(scan), machine, pid, &v);
-		/* crosvm's are of the thread, not of what the guest does on it */
+		/* programs' are of the thread, not of what the guest does on it */
 		std::vector<const struct shown *> hyp(v, v + n);
 		hyp.erase(std::remove_if(hyp.begin(), hyp.end(),
-					 [](const struct shown *s) { return s->kind != SHOWN_HYP; }),
+					 [](const struct shown *s) {
+						 return s->kind == SHOWN_CROSVM ||
+							s->kind == SHOWN_HYPERTRACE;
+					 }),
 			  hyp.end());
 		draw_spans(argv, hyp.data(), hyp.size());
 		return;

@@ -23,6 +23,7 @@ enum event_kind {
 	EVENT_HYP,
 	EVENT_KVM_ENTRY,
 	EVENT_KVM_EXIT,
+	EVENT_X86_EXIT,
 	EVENT_MARKER,
 	EVENT_HYPERTRACE,
 };
@@ -66,6 +67,8 @@ static enum event_kind scan_kind(const struct tep_event *e)
 			return EVENT_HYP_EXIT;
 		return visit_event_tells(e->name) ? EVENT_HYP : EVENT_NONE;
 	}
+	if (!strcmp(e->name, "kvm_exit") && tep_find_field((struct tep_event *)e, "exit_reason"))
+		return EVENT_X86_EXIT;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if ((!kinds[i].system || !strcmp(e->system, kinds[i].system)) &&
 		    !strcmp(e->name, kinds[i].name))
@@ -122,6 +125,15 @@ static int take_visit(struct spans *s, const struct mark *at, enum point_kind ki
 								    ?: "");
 		p.vcpu = (int32_t)view_s64(v, "vcpu");
 	}
+	return spans_point(s, &p);
+}
+
+/* The reasons of HLT, by the field isa: VMX's and SVM's (arch/x86/include/uapi/asm). */
+static int take_x86_exit(struct spans *s, const struct mark *at, struct view *v)
+{
+	struct span_point p = point_of(at, POINT_KVM_EXIT);
+
+	p.reason = view_u64(v, "exit_reason") == (view_u64(v, "isa") == 2 ? 0x78 : 12) ? X86_HALT : X86_EXIT;
 	return spans_point(s, &p);
 }
 
@@ -198,6 +210,9 @@ static int read_record(struct spans *s, const struct mark *at, enum event_kind k
 		break;
 	case EVENT_HYP:
 		ret = take_visit(s, at, POINT_HYP_EVENT, &v);
+		break;
+	case EVENT_X86_EXIT:
+		ret = take_x86_exit(s, at, &v);
 		break;
 	case EVENT_MARKER:
 		ret = take_marker(s, at, &v);

@@ -13,13 +13,20 @@ struct cpu_state {
 	size_t guest_exit; /* 1 + its last one in v, until KVM enters the guest again */
 };
 
+struct thread_state {
+	int machine, pid;
+	struct exit_side exit;
+};
+
 struct spans {
 	struct shown *v;
 	size_t n;
-	size_t count[SHOWN_HYPERTRACE + 1];
+	size_t count[SHOWN_KINDS];
 	unsigned int reasons;
 	struct cpu_state *cpu;
 	size_t n_cpu;
+	struct thread_state *thread; /* those that left a guest, on x86 */
+	size_t n_thread;
 	struct marks marks; /* tags: how many a span lies in */
 	const struct shown **by_cpu, **by_task;
 };
@@ -35,6 +42,7 @@ void spans_free(struct spans *s)
 		return;
 	free(s->v);
 	free(s->cpu);
+	free(s->thread);
 	marks_release(&s->marks);
 	free(s->by_cpu);
 	free(s->by_task);
@@ -61,6 +69,41 @@ static struct cpu_state *cpu_state(struct spans *s, int machine, int cpu)
 	return array_push(&s->cpu, &s->n_cpu, &new, sizeof(new)) ? NULL : &s->cpu[s->n_cpu - 1];
 }
 
+/* NULL: it has not left a guest yet, or there is no memory for one that does. */
+static struct thread_state *thread_state(struct spans *s, const struct span_point *p)
+{
+	const struct thread_state new = { .machine = (int)p->machine, .pid = p->pid };
+
+	for (size_t i = 0; i < s->n_thread; i++)
+		if (s->thread[i].pid == new.pid && s->thread[i].machine == new.machine)
+			return &s->thread[i];
+	if (p->kind != POINT_KVM_EXIT || array_push(&s->thread, &s->n_thread, &new, sizeof(new)))
+		return NULL;
+	return &s->thread[s->n_thread - 1];
+}
+
+static int spans_exit(struct spans *s, const struct span_point *p)
+{
+	struct thread_state *t = thread_state(s, p);
+	struct span v;
+
+	if (!t)
+		return p->kind == POINT_KVM_EXIT ? -ENOMEM : 0;
+	if (!exit_take(&t->exit, p, &v) || v.end != SPAN_PAIRED)
+		return 0;
+	return spans_add(s, &(struct shown){ .kind = v.why == X86_HALT ? SHOWN_HALT : SHOWN_EXIT,
+					     .machine = (int)v.machine,
+					     .cpu = (int)v.cpu,
+					     .pid = v.pid,
+					     .reason = -1,
+					     .left = -1,
+					     .start = (int64_t)v.from,
+					     .end = (int64_t)v.to,
+					     .first = v.first,
+					     .last = p->row,
+					     .detail = v.first });
+}
+
 int spans_point(struct spans *s, const struct span_point *p)
 {
 	struct cpu_state *c = cpu_state(s, (int)p->machine, (int)p->cpu);
@@ -71,6 +114,11 @@ int spans_point(struct spans *s, const struct span_point *p)
 
 	if (!c)
 		return -ENOMEM;
+	if (p->kind == POINT_KVM_ENTRY || (p->kind == POINT_KVM_EXIT && p->reason != SPAN_UNKNOWN)) {
+		ret = spans_exit(s, p);
+		if (ret)
+			return ret;
+	}
 	if (p->kind == POINT_KVM_EXIT && c->guest_exit && s->v[c->guest_exit - 1].pid == p->pid)
 		s->v[c->guest_exit - 1].detail = p->row;
 	if (p->kind == POINT_KVM_ENTRY || p->kind == POINT_LOST)
@@ -143,6 +191,9 @@ int spans_lost(struct spans *s, const struct mark *at)
 
 	while (marks_lost(&s->marks, at->buffer, &place, &lost))
 		;
+	for (size_t i = 0; i < s->n_thread; i++)
+		if (s->thread[i].machine == (int)at->machine)
+			exit_take(&s->thread[i].exit, &p, &lost);
 	return spans_point(s, &p);
 }
 

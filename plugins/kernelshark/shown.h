@@ -9,8 +9,9 @@ extern "C" {
 #endif
 
 /*
- * Spans of time to be drawn: visits to the hypervisor, crosvm's Enter to Exit, one hypertrace event to the
- * next. Events are given one after the other, in order of time, and only by where and when they were.
+ * Spans of time to be drawn: visits to the hypervisor, exits of x86's guests, crosvm's Enter to Exit, one
+ * hypertrace event to the next. Events are given one after the other, in order of time, and only by where and
+ * when they were.
  *
  * A machine is any number that the caller gives to a host or guest. Rows are the
  * caller's numbers of events, kept in the spans.
@@ -18,7 +19,9 @@ extern "C" {
 
 struct mark;
 
-enum shown_kind { SHOWN_HYP, SHOWN_CROSVM, SHOWN_HYPERTRACE };
+enum { X86_EXIT, X86_HALT };
+
+enum shown_kind { SHOWN_HYP, SHOWN_CROSVM, SHOWN_HYPERTRACE, SHOWN_EXIT, SHOWN_HALT, SHOWN_KINDS };
 
 struct shown {
 	enum shown_kind kind;
@@ -40,7 +43,8 @@ void spans_free(struct spans *s);
 
 /*
  * An event of the hypervisor or of KVM. Reasons, and ids of events, are enum hyp_reason, HYP_REASONS for
- * none. KVM's event of an exit that the hypervisor returned to the host for is the detail of that visit.
+ * none. KVM's event of an exit that the hypervisor returned to the host for is the detail of that visit. An
+ * exit with a reason, x86's (scan.c), lasts until the entry: SHOWN_HALT where it is X86_HALT.
  */
 int spans_point(struct spans *s, const struct span_point *p);
 

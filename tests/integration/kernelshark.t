@@ -37,7 +37,7 @@ use strict;
 my %name = ("240 228 66" => "smc", "86 180 233" => "hvc", "204 121 167" => "sys",
 	"178 132 240" => "psci", "244 140 60" => "host_abort", "60 200 130" => "guest_exit",
 	"170 170 170" => "unknown", "120 205 205" => "crosvm", "174 225 225" => "nested",
-	"250 180 195" => "hypertrace", "0 128 0" => "mark-A", "0 128 128" => "mark-B");
+	"250 180 195" => "hypertrace", "230 130 30" => "exit", "150 160 175" => "halt", "0 128 0" => "mark-A", "0 128 128" => "mark-B");
 my ($file, $what, $x10, $x95) = @ARGV;
 open(my $f, "<:raw", $file) or exit 1;
 read($f, my $head, 100) == 100 or exit 1;
@@ -290,6 +290,21 @@ for host in protected nvhe; do
 	unlike "$(cat "$tmp/log")" "\"hyptrace\" failed|cannot load|out of memory" "and no complaint"
 	close_it
 done
+
+# ---- exits of an x86 guest --------------------------------------------------------------------------
+
+cp tests/data/x86/trace.dat "$tmp/x86.dat"
+chmod a+r "$tmp/x86.dat"
+show -p "$tmp/plugins/plugin-hyptrace.so" -i "$tmp/x86.dat" --cpu 0 --pid 118,120
+graphs 2
+for ((i = 0; i < 60; i++)); do
+	((i % 5)) || resize 2000
+	[[ "$(drawn colours)" != *exit*halt* ]] || break
+	sleep 0.5
+done
+like "$(drawn colours)" "exit halt" "exits and halts of an x86 host's vCPUs"
+unlike "$(cat "$tmp/log")" "\"hyptrace\" failed|cannot load|out of memory" "and no complaint"
+close_it
 
 # ---- installation ------------------------------------------------------------------------------------
 

@@ -156,6 +156,20 @@ unlike "$(cat "$tmp/err")" 'cannot|tracefs could not be put back' "what went wit
 like "$(trace-cmd report -N "$dat" 2>&1)" 'remote:fw:.* mailbox: +to scp: 12 bytes' "what was read is in the file"
 is "$(ls -d "$dat"*)" "$dat" "and no spool is left"
 
+# ---- the command line is in the file ----------------------------------------------------------
+
+new_tree
+"$hyptrace" record -q -o "$dat" -e sched -- sh -c $'exit\n0' it\'s
+is "$("$hyptrace" report --command "$dat" | tail -n 1)" \
+	"hyptrace record -q -o $dat -e sched -- sh -c 'exit 0' 'it'\\''s'" "report --command: the command line, for a shell"
+like "$("$hyptrace" report --command tests/data/steal/trace.dat)" '^ command was not recorded in this file$' "... which others' files do not have"
+trace-cmd report -i "$dat" >"$tmp/out" 2>"$tmp/err"
+is "$? $(wc -l <"$tmp/out") $(cat "$tmp/err")" "0 $("$hyptrace" report "$dat" | wc -l) " "trace-cmd passes over it"
+[ ! -x "$build/tests/tools/loadkshark" ] || like "$("$build/tests/tools/loadkshark" "$dat" 2>&1)" '^[^ ]*trace.dat -: [0-9]+ entries' "... and KernelShark's library"
+"$hyptrace" record -q -o "$dat" -e sched -- true "$(printf %05000d 0)"
+is "$("$hyptrace" report --command "$dat" | tail -n 1 | sed -E 's/.*(0 \.\.\.)$/\1/') $("$hyptrace" report --command "$dat" | tail -n 1 | wc -c)" \
+	"0 ... 4005" "a long one is cut at 4,000 bytes"
+
 # ---- not there ------------------------------------------------------------------------------
 
 new_tree

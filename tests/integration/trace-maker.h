@@ -22,9 +22,9 @@
  *   cpus N		of each buffer (4); those above 7 are empty
  *   id HEX | guest NAME HEX [CPU:PID]... | shift HEX [NS [BOUND [PPM]]]
  *	TRACEID, a GUEST of one, TIME_SHIFT against one with its bound in ns, and what it grows by
- *   uname TEXT | clock NAME | tsc MULT SHIFT | process PID COMMAND | maps PID PATH START-END...
- *	UNAME, TRACECLOCK, TSC2NSEC, PROCMAPS
- *   task PID COMM | symbol HEX NAME [MODULE] | kallsyms LINE | printk LINE | compression NAME
+ *   uname TEXT | command TEXT | clock NAME | tsc MULT SHIFT | process PID COMMAND | maps PID PATH
+ *START-END... UNAME, the command line of record, TRACECLOCK, TSC2NSEC, PROCMAPS task PID COMM | symbol HEX
+ *NAME [MODULE] | kallsyms LINE | printk LINE | compression NAME
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -575,6 +575,9 @@ static inline void maker_line(char *line)
 	} else if ((rest = after(line, "uname"))) {
 		unescape(rest);
 		must(dat_options_add_text(&maker.options, DAT_UNAME, rest));
+	} else if ((rest = after(line, "command"))) {
+		unescape(rest);
+		must(dat_options_add_text(&maker.options, DAT_COMMAND, rest));
 	} else if ((rest = after(line, "clock"))) {
 		maker.clock = strdup(rest);
 		must(dat_options_add_clock(&maker.options, rest));

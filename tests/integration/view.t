@@ -100,6 +100,13 @@ same "$tmp/got" "$tmp/expected" "--time: those of that part"
 is "$(data --head | jq -c '[.length <= 100000000, .length > 90000000]')" "[true,true]" "... whose length the head has"
 
 view -q tests/data/steal/trace.dat
+is "$(data --head | jq -S .findings)" "$("$hyptrace" why -q --json tests/data/steal/trace.dat | jq -S .)" "its findings are those of why"
+is "$(data --head | jq -c '[.machines[].command]')" "[null,null]" "files of others have no command line"
+is "$(data --head | jq -r '.origin as $o | .bucket as $w | .machines as $m | .rates | to_entries[] | .key as $i | .value | to_entries[] |
+	select(.value > 0) | "\($m[$i].name) \(.key) \(.value)"' | sort)" \
+	"$("$hyptrace" sql -q --csv tests/data/steal/trace.dat "SELECT machine || ' ' || ((ts - $(data --head | jq -r .origin)) / $(data --head | jq .bucket)) ||
+	' ' || count(*) AS row FROM events GROUP BY machine, (ts - $(data --head | jq -r .origin)) / $(data --head | jq .bucket)" | sed '1d; s/^rows,//' | sort)" \
+	"events of each machine by bucket are those that sql counts"
 is "$(data --head | jq -S .tables)" "$("$hyptrace" stat -q --json tests/data/steal/trace.dat | jq -S .)" "its tables are those of stat"
 is "$(data --head | jq -r .title)" "trace.dat, trace-Guest.dat: what ran where, and when?" "its title names the files"
 data --hashes >"$tmp/hashes"
@@ -113,6 +120,51 @@ printf '%s\n' 'id 2' 'clock x86-tsc' 'tsc 1 1' 'shift 1 0 1000' '2500 0 9 sched_
 	"$build/tests/integration/make-trace" "$tmp/guest.dat" tests/data/formats-x86.dat -
 view -q "$tmp/host.dat" "$tmp/guest.dat"
 is "$(data --head | jq -c '[.machines[].bound]')" "[0,500]" "a bound in ticks is in ns, as all else"
+
+# spans that programs mark: crosvm's, a client's, and one within another by a description
+"$build/tests/integration/make-trace" "$tmp/marks.dat" <<'T'
+clock boot
+command hyptrace record -o 'a b.dat' -e kvm
+task 7 crosvm
+event ftrace:print unsigned long ip; char buf[] | "%s", REC->buf
+1000 0 7 print	0	503 VirtioFs Enter: read
+1300 1 7 print	0	503 VirtioFs Exit: read
+2000 0 60 print	0	guest_hypertrace arg1=3
+2010 0 60 print	0	guest_hypertrace arg1=1
+2020 0 60 print	0	guest_hypertrace arg1=2
+2300 0 60 print	0	guest_hypertrace arg1=4
+T
+printf '1 frame_start\n2 frame_end\n3 draw_start\n4 draw_end\n' >"$tmp/desc"
+view -q --hypertrace-desc "$tmp/desc" "$tmp/marks.dat"
+is "$(data | cut -f 1-6,10,11)" "mark	host	0	1000	300	read	crosvm	7
+mark	host	0	2000	300	draw		60
+mark	host	1	2010	10	frame		60" "spans that programs mark, by thread and how many are around"
+is "$(data --head | jq -r '.machines[].command')" "hyptrace record -o 'a b.dat' -e kvm" "the command line that recorded"
+
+for file in functions/trace profile/trace raw/trace; do
+	view -q tests/data/$file.dat
+	"$hyptrace" flame -q --json tests/data/$file.dat | jq -S . >"$tmp/flame"
+	weight=$(jq -r 'to_entries[] | select(.value | type == "array") | .key | select(. != "notes")' "$tmp/flame")
+	least=$(jq "[.$weight[].$weight] | add * 0.0002 | floor" "$tmp/flame")
+	is "$(data --head | jq -S .flame)" "$(jq -S "([.$weight[] | select(.$weight < $least).$weight] | add // 0) as \$light |
+		.$weight = [.$weight[] | select(.$weight >= $least)] + if \$light > 0 then [{ stack: \"[others]\", $weight: \$light }] else [] end" "$tmp/flame")" \
+		"$file: its stacks are those of flame, the light ones together"
+done
+
+view -q --diff tests/data/vhost/standard.dat tests/data/vhost/vhost.dat
+is "$status" 0 "--diff: a page of two recordings"
+is "$(data --part 0 --head | jq -S .diff)" "$("$hyptrace" diff -q --json tests/data/vhost/standard.dat tests/data/vhost/vhost.dat | jq -S .)" \
+	"... with the answer of diff"
+for part in 1 2; do
+	data --part $part --head | jq -S .tables >"$tmp/tables$part"
+	data --part $part >"$tmp/spans$part"
+done
+is "$(cat "$tmp"/tables[12])" "$(for file in standard vhost; do "$hyptrace" stat -q --json tests/data/vhost/$file.dat | jq -S .; done)" "... and each one's tables"
+view -q tests/data/vhost/vhost.dat
+is "$(data)" "$(<"$tmp/spans2")" "... and spans"
+view --diff tests/data/vhost/vhost.dat
+is "$status" 2 "... one is too few: status 2"
+like "$(<"$tmp/err")" "two recordings are needed" "... and why"
 
 view -q tests/data/regions.dat
 like "$(data --head | jq -c '.losses[]')" ',1\]$' "pauses are no losses, and said to be none"
@@ -242,6 +294,23 @@ windows_script() { # WINDOWS
 	END
 }
 
+# stat --time begins without knowing a state: of each it has no more than the page has of that window, and what it lacks
+# is unknown to it, or lies before its first record or after its last.
+view -q tests/data/steal/trace.dat
+data >"$tmp/spans"
+for window in $(windows); do
+	from=${window%,*} to=${window#*,}
+	"$hyptrace" stat -q --json --show vcpus --time "$(perl -e 'printf "%d.%09d,%d.%09d", map { int($_ / 1e9), $_ % 1e9 } @ARGV' "$from" "$to")" tests/data/steal/trace.dat 2>/dev/null |
+		jq -r '.vcpus[] | .vcpu as $v | to_entries[] | select(.key | test("^(guest|host|vmm|preempted|waking|halted|blocked|not_recorded|lost|wall)_ns$")) | "\($v) \(.key[:-3]) \(.value)"' |
+		perl -MList::Util=min,max -lane 'BEGIN { ($from, $to, $spans) = splice @ARGV, 0, 3; open my $in, "<", $spans;
+				while (<$in>) { my @F = split /\t/; next if $F[0] ne "vcpu"; my $ns = min($F[3] + $F[4], $to) - max($F[3], $from); $page{"Guest:$F[2] " . lc $F[5]} += $ns if $ns > 0 } }
+			$stat{$F[0]}{$F[1]} = $F[2];
+			END { for my $v (keys %stat) { my $s = $stat{$v}; my ($wall, $lost, $less) = (delete $s->{wall}, delete($s->{lost}) + delete $s->{not_recorded}, 0);
+				for (keys %$s) { my $more = ($page{"$v $_"} // 0) - $s->{$_}; print "$v $_ $from,$to: $more" if $more < 0; $less += $more }
+				$n++; print "$v $from,$to: $less of $lost" if $less > $lost + $to - $from - $wall } print "none" if !$n }' "$from" "$to" "$tmp/spans"
+done >"$tmp/differ"
+is "$(grep -vc none "$tmp/differ") $(($(grep -c none "$tmp/differ") < 10))" "0 1" "in 30 windows stat --time agrees" || diag "$(head "$tmp/differ")"
+
 # ---- in Firefox, under the page's policy ------------------------------------------------------------------------
 
 firefox=$(command -v firefox-esr || command -v firefox)
@@ -264,23 +333,25 @@ fi
 
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -z "$chromium" ]; then
-	skip 17 "no chromium"
+	skip 25 "no chromium"
 	done_testing
 fi
 
-browse() { # PAGE[#PLACE]: the document as it is in the end
-	timeout 120 "$chromium" --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/browser" \
+browse() { # PAGE[#PLACE] [OPTION]: the document as it is in the end
+	timeout 120 "$chromium" ${2:+"$2"} --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/browser" \
 		--virtual-time-budget=5000 --dump-dom "file://$1" 2>"$tmp/browser.err"
 }
 
 # The page with a script of ours, which its policy would not run: waits for the data, prints what CODE adds to `said`.
 asked() { # CODE
+	asked_of_two "const { data, timeline, search, choose, sums } = window.hyptrace; $1"
+}
+asked_of_two() { # CODE
 	ADDED='<pre id="said"></pre><script>
 		(async function () {
 			const said = [];
 			while (!window.hyptrace)
 				await new Promise((done) => setTimeout(done, 10));
-			const { data, timeline, search, choose, sums } = window.hyptrace;
 			'$1'
 			document.getElementById("said").textContent = said.join("\n") + "\n";
 		})();
@@ -321,6 +392,43 @@ unlike "$dom" '<(b|img)[ >]' "hostile names are no elements"
 like "$dom" '<td>&lt;img onerror=1&gt;-2</td>' "... but text"
 like "$dom" '<title>&lt;/title&gt;&lt;script&gt;document' "... as is the title"
 
+# The requests that a page makes, less Chromium's own.
+requests() { # PAGE
+	browse "$1" --log-net-log="$tmp/net.json" >/dev/null
+	grep -o '"url":"http[^"]*"' "$tmp/net.json" | grep -vE '//[^/]*(google|googleapis|gvt1)\.com/' | sort -u
+}
+
+printf '<img src="http://attacker.invalid/1"><script src="http://attacker.invalid/2"></script>' >"$tmp/bad.html"
+is "$(requests "$tmp/bad.html" | wc -l)" 2 "the judge sees a page's requests"
+is "$(requests "$tmp/page.html")" "" "no request leaves the page"
+
+# A name of 1 MB, marks that turn text around, addresses, in all places of a recording that have text.
+long=$(perl -e 'print "<img/src=http://attacker.invalid/1/onerror=alert(1)>\\xe2\\x80\\xae</script>" x 14000')
+{
+	printf 'clock boot\ncommand %s\nid 1\nguest %s 2 0:7\ntask 7 %s\n' "$long" "$long" "$long"
+	cat <<'T'
+event ftrace:print unsigned long ip; char buf[] | "%s", REC->buf
+event kvm:kvm_entry unsigned int vcpu_id | "%u", REC->vcpu_id
+event kvm:kvm_exit unsigned int exit_reason; unsigned int isa | "%s", __print_symbolic(REC->exit_reason, { 1, "<img src=http://attacker.invalid/2 onerror=alert(2)>" })
+1000 0 7 kvm_entry	0
+2000 0 7 kvm_exit	1	1
+2100 0 7 print	0	503 X Enter: <img src=http://attacker.invalid/3 onerror=alert(3)>\xe2\x80\xae</script>
+2500 0 7 print	0	503 X Exit: <img src=http://attacker.invalid/3 onerror=alert(3)>\xe2\x80\xae</script>
+3000 0 7 kvm_entry	0
+4000 0 7 kvm_exit	1	1
+T
+} | "$build/tests/integration/make-trace" "$tmp/long.dat" || diag "cannot make it"
+view -q "$tmp/long.dat"
+is "$status $(requests "$tmp/page.html")" "0 " "1 MB of text in each name: no request"
+dom=$(browse "$tmp/page.html#s=0.000001000,0.000004000" | sed '1,/^<body/d')
+unlike "$dom" '<(b|img)[ />]' "... no elements"
+like "$dom" '&lt;img src=http://attacker.invalid/3 onerror=alert\(3\)&gt;\\u202e&lt;/script&gt;' \
+	"... but text: a program's span"
+like "$dom" '&lt;img src=http://attacker.invalid/2 onerror=alert\(2\)&gt;' "... a reason"
+[ "$(data --head | jq '.machines[0].command | length')" -gt 600000 ] && [ ${#dom} -lt 1000000 ]
+ok $? "... and cut where it is shown"
+
+view -q "$tmp/hostile.dat"
 is "$(asked '
 	said.push(search.find("onerror"), search.step(1), timeline.chosen.i);
 	said.push(search.find(""), search.step(1));
@@ -342,14 +450,16 @@ is "$(asked '
 view -q tests/data/stock/trace.dat
 halted=$(data | grep -c halted)
 is "$(asked '
-	const canvas = timeline.canvas, box = canvas.getBoundingClientRect(), byId = (id) => document.getElementById(id);
+	const canvas = timeline.canvas, byId = (id) => document.getElementById(id);
 	function pointer(type, x, at, shiftKey) {
+		const box = canvas.getBoundingClientRect();
+
 		canvas.dispatchEvent(new PointerEvent(type, { clientX: box.left + x, clientY: box.top + at, pointerId: 1, shiftKey, bubbles: true }));
 	}
 	function key(name) { document.body.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true })); }
 	canvas.setPointerCapture = () => {};
 	said.push(byId("sums").querySelector("h2").textContent);
-	canvas.dispatchEvent(new WheelEvent("wheel", { clientX: box.left + LEFT, deltaY: -100, cancelable: true }));
+	canvas.dispatchEvent(new WheelEvent("wheel", { clientX: canvas.getBoundingClientRect().left + LEFT, deltaY: -100, cancelable: true }));
 	said.push(timeline.from === 0 && timeline.to < data.length);
 	key("0");
 	said.push(timeline.to === data.length);
@@ -441,7 +551,7 @@ is "$(asked '
 	const visits = durationKinds(data).find((kind) => kind.name === "visits to the hypervisor");
 	said.push([...visits.byLane.values()].flat().length === data.lanes.filter((lane) => lane.kind === "hyp").reduce((n, lane) => n + lane.spans.n, 0));
 	said.push([...document.querySelectorAll("figcaption")].map((one) => one.textContent).filter((text) => /irq|heat|When/.test(text)).join(" | "));
-	const irq = [...document.querySelectorAll("figure")].find((one) => one.textContent.includes("irq"));
+	const irq = [...document.querySelectorAll("figure")].find((one) => one.textContent.startsWith("How long? irq"));
 	said.push(irq.querySelector(".legend").textContent, irq.querySelector("canvas").getAttribute("aria-label"));
 	const texts = [], text = CanvasRenderingContext2D.prototype.fillText;
 	CanvasRenderingContext2D.prototype.fillText = function (word) { texts.push(word); };
@@ -449,7 +559,7 @@ is "$(asked '
 	said.push(texts.includes("duration (logarithmic)"), texts.includes("share of a key\u0027s durations, % per 8th of a decade"), texts.includes("1.000ms"));')" "true
 true
 true
-Where time went,Durations: distribution and heat map,Latencies
+Where time went,Durations: distribution and heat map,Flame graph of stacks,Latencies
 true
 When, and how long? visits to the hypervisor | How long? irq: an interrupt from KVM to the guest's handler
 Guest 0: 18, p50 407.6us, p99 8.978msGuest 1: 18, p50 626.7us, p99 11.730ms
@@ -457,6 +567,97 @@ How long? irq: an interrupt from KVM to the guest's handler
 true
 true
 true" "figures: bars, distributions and a heat map, with names and units on their axes"
+
+# Findings lead to their examples; events of a window; lanes of marks.
+view -q tests/data/steal/trace.dat
+is "$(asked '
+	const { events } = window.hyptrace, list = document.querySelectorAll("#findings li");
+	said.push(list.length === data.findings.findings.length, list[0].querySelector("code").textContent);
+	list[0].querySelector("button").click();
+	const { lane, i } = timeline.chosen, first = data.findings.findings[0];
+	said.push(lane.title, data.labels[lane.spans.label[i]].other);
+	said.push(timeText(data, lane.spans.from[i]) === first.from, timeText(data, lane.spans.to[i]) === first.to);
+	said.push(timeline.from < lane.spans.from[i] && lane.spans.to[i] < timeline.to && timeline.to - timeline.from < 3 * (lane.spans.to[i] - lane.spans.from[i]));
+	said.push(events(0, data.length).map((one) => one.machine + " " + one.n).join());
+	said.push(JSON.stringify(events(5 * data.bucket, 9 * data.bucket).map((one) => one.n)) === JSON.stringify(data.rates.map((all) => all.slice(5, 9).reduce((a, b) => a + b))));
+	const rate = timeline.lanes.find((one) => one.kind === "rate"), bucket = rate.counts.indexOf(rate.most);
+	said.push(placeText(data, { lane: rate, bucket }).includes(rate.most + " events in "));')" "true
+hyptrace stat --show steal tests/data/steal/trace.dat
+Guest vCPU 0
+hog-178
+true
+true
+true
+host $("$hyptrace" sql -q --csv tests/data/steal/trace.dat "SELECT count(*) FROM events WHERE machine = 'host'" | sed '1d; s/.*,//'),Guest $("$hyptrace" sql -q --csv tests/data/steal/trace.dat "SELECT count(*) FROM events WHERE machine = 'Guest'" | sed '1d; s/.*,//')
+true
+true" "findings lead to their longest stretch; events of a window"
+
+# The flame graph's frames are as wide as flame's sums of stacks that begin with them.
+view -q tests/data/functions/trace.dat
+asked '
+	for (const section of document.querySelectorAll("#questions details"))
+		section.open = true;
+	await new Promise((done) => setTimeout(done, 100));
+	const width = document.querySelector(".flame").clientWidth;
+	for (const one of document.querySelectorAll(".flame button"))
+		if (one.style.top === "18px" || one.style.top === "36px")
+			said.push(one.textContent + " " + (parseFloat(one.style.width)).toFixed(3));' | grep . | sort >"$tmp/got"
+"$hyptrace" flame -q tests/data/functions/trace.dat | perl -ne 'my ($stack, $n) = /^(.*) (\d+)$/ or next; $all += $n; my @f = split /;/, $stack; $sum{"1 $f[0]"} += $n; $sum{"2 $f[0];$f[1]"} += $n if $f[1];
+	END { printf "%s %.3f\n", /([^;]*)$/ && $1 =~ s/^1 //r, $sum{$_} / $all * 100 for grep { $sum{$_} / $all >= 0.0005 } keys %sum }' | sort >"$tmp/expected"
+[ -s "$tmp/expected" ] && same "$tmp/got" "$tmp/expected" "the flame graph's frames have the widths of flame's stacks"
+
+# Two recordings: a comparison, and each recording in a place of its own, whose keys are its own.
+view -q --diff tests/data/vhost/standard.dat tests/data/vhost/vhost.dat
+is "$(asked_of_two '
+	const { comparison, sides } = window.hyptrace, byId = (id) => document.getElementById(id);
+	said.push(document.title, sides.map((one) => byId("about" + one.data.suffix).querySelectorAll("tr").length).join());
+	for (const [name, rows] of Object.entries(comparison.diff).filter(([name]) => name in DIFF_TABLES && comparison.diff[name].length))
+		said.push(name + " " + rows.filter((row) => /more|less/.test(row.verdict)).length);
+	said.push([...document.querySelectorAll("#comparison tbody")].map((one) => one.children.length).join(" "));
+	said.push(document.querySelector("#comparison tbody tr").children[4].textContent);
+	const before = sides.map((one) => one.timeline.to);
+	byId("recording-b").dispatchEvent(new PointerEvent("pointerdown"));
+	document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "w", bubbles: true }));
+	said.push(sides.map((one, i) => one.timeline.to < before[i]).join());
+	const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+	said.push(ids.length === new Set(ids).size, document.documentElement.scrollWidth <= window.innerWidth);
+	await new Promise((done) => setTimeout(done, 2000));
+	said.push(/^#t-a=[0-9.,]+&t-b=[0-9.,]+$/.test(location.hash));')" "What differs from recording A to recording B?
+3,3
+$("$hyptrace" diff -q --json tests/data/vhost/standard.dat tests/data/vhost/vhost.dat | jq -r 'to_entries[] | select((.value | type) == "array" and (.key | IN("recordings", "notes") | not)) |
+	"\(.key) \([.value[] | select(.verdict | IN("more", "less"))] | length)"')
+$("$hyptrace" diff -q --json tests/data/vhost/standard.dat tests/data/vhost/vhost.dat | jq -r '[to_entries[] | select((.value | type) == "array" and (.key | IN("recordings", "notes") | not)) |
+	[.value[] | select(.verdict | IN("more", "less"))] | length] | join(" ")')
+▲ more
+false,true
+true
+true
+true" "two recordings, side by side, with diff's verdicts"
+
+# Of every capture here, and of parts of them, the page shows what there is, and says what there is not.
+: >"$tmp/expected"
+echo 'const blocks = {};' >"$tmp/blocks.js"
+for path in tests/data/*.dat tests/data/*/*.dat; do
+	view -q --no-guests "$path"
+	[ "$status" = 0 ] || diag "$path: $(<"$tmp/err")"
+	perl -0777 -ne 'print "blocks[q] = \"$1\";\n" if m{id="data">([^<]*)<}' "$tmp/page.html" | sed "s|\[q\]|[\"$path\"]|" >>"$tmp/blocks.js"
+	data --head | PAGE=$path perl -MJSON::PP -0777 -ne 'my $h = decode_json($_); my %kinds; $kinds{$_->[0]} = 1 for @{ $h->{lanes} };
+		my $events = 0; $events += $_ for map { @$_ } @{ $h->{rates} };
+		my @no = ($events ? () : "No events:", $kinds{2} ? () : "No vCPUs:", $kinds{1} ? () : "No hypervisor:", $kinds{0} ? () : "No tasks:");
+		push @no, "The clock of $_->{name} has no bound:" for grep { $_->{guest} && !$_->{bound} } @{ $h->{machines} };
+		print "$ENV{PAGE} $events @no\n"' >>"$tmp/expected"
+done
+BLOCKS=$tmp/blocks.js perl -0777 -pi -e 'BEGIN { open my $in, "<", $ENV{BLOCKS} or die; local $/; $blocks = <$in> } s{</body>}{"<script>$blocks</script></body>"}e' "$tmp/page.html"
+asked '
+	for (const [path, block] of Object.entries(blocks)) {
+		const one = await readData(block, "");
+
+		document.getElementById("about").replaceChildren();
+		showHead(one);
+		const missing = [...document.querySelectorAll("#about p")].map((line) => line.textContent).filter((text) => /^No |has no bound/.test(text));
+		said.push(path + " " + one.rates.flat().reduce((a, b) => a + b, 0) + " " + missing.map((text) => text.replace(/:.*/, ":")).join(" "));
+	}' | grep . >"$tmp/got"
+[ "$(wc -l <"$tmp/expected")" -gt 25 ] && same "$tmp/got" "$tmp/expected" "every capture gives a page that shows its events and says what is missing"
 
 # The commands that the page offers where it has no chain, and for all events of a span: one of each state.
 for dir in steal x86; do

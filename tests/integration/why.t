@@ -116,6 +116,10 @@ like "$(<"$tmp/out")" '^2\. preempted by Guest:1, overcommit, .* of Guest:0$' "t
 is "$("$hyptrace" sql -q --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat \
 	"SELECT count(*), round(sum(dur) / 1e9, 3) FROM vcpu_states WHERE state = 'preempted' AND other_tid = 178" 2>&1 | tail -n 1)" \
 	"rows,1002,3.586" "... for as long as SQL says"
+is "$("$hyptrace" why -q --json tests/data/steal/trace.dat | jq -r '.findings[0] | "rows,\(.from),\(.to)"')" \
+	"$("$hyptrace" sql -q --csv tests/data/steal/trace.dat "SELECT printf('%d.%09d', ts / 1000000000, ts % 1000000000),
+	printf('%d.%09d', (ts + dur) / 1000000000, (ts + dur) % 1000000000) FROM vcpu_states
+	WHERE state = 'preempted' AND other_tid = 178 AND vcpu = 0 ORDER BY dur DESC LIMIT 1" | tail -n 1)" "... and the longest one is its longest"
 n=$(wc -l < <(why_of tests/data/vhost/vhost.dat tests/data/vhost/vhost-Guest.dat))
 is "$n" 20 "ten findings at most"
 like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. out of the guest: only sched_switch shows more: record -e sched: ' \
@@ -181,6 +185,13 @@ done <<E2
 5. exits for stage-2 faults: 83 % a page's first, of 100 pages, 8 % on one that the host had taken back, 8 % for a permission, $task: 36.00ms in 120 stretches, 2.5 % of vm:0|stage-2 faults, by their causes
 6. irq tail: the slowest 3 of 120 take 9.034ms or more, the median 34.00us: 28.21ms in 3 stretches, 2.0 % of vm:0|a tail
 E2
+is "$("$hyptrace" why -q --json "$tmp/host.dat" "$tmp/guest.dat" | jq -r '.findings[] | "\(.from) \(.to) \(.what[0:30])"')" \
+	"1.014041000 1.022500000 the guest's task work-300 has 
+2.406005000 2.416232000 exit handling (IRQ), most of i
+1.001410000 1.001810000 exits for MMIO at 0x9000000:W
+2.406000000 2.416240000 interrupts from another CPU th
+1.001000000 1.001300000 exits for stage-2 faults of 10
+2.406000000 2.416240000 irq tail: the slowest 3 of 120" "for programs: the longest stretch of each"
 
 # 100 timers and wake-ups on a vCPU, 2 ms apart; the last three fire 5 ms late
 late() {
@@ -228,6 +239,8 @@ moves() {
 moves | "$build/tests/integration/make-trace" "$tmp/moves.dat" tests/integration/events/kernel
 like "$(why_of "$tmp/moves.dat")" '^[12]\. moves to another CPU, 24 a second, and waits before them: 400\.0ms in 40 stretches, 24\.[0-9] % of Guest:0$' \
 	"a vCPU that moves between CPUs, and how long it waited before"
+is "$("$hyptrace" why -q --json "$tmp/moves.dat" | jq -r '.findings[] | select(.what | test("moves")) | "\(.from) \(.to)"')" \
+	"10.029999000 10.039999000" "... with the longest such wait"
 like "$(<"$tmp/out")" '^[12]\. preempted by hog: 4[01]0\.0ms in 4[01] stretches, ' "tasks of one name are one cause"
 
 # what is not recorded before a vCPU's first event and after its last is no finding, nor of its time

@@ -16,6 +16,10 @@
  *
  *	hyp CPU FROM TO REASON
  *
+ * and each exit of an x86 guest, exit or halt,
+ *
+ *	exit THREAD FROM TO KIND
+ *
  * and with -p PLUGIN whether that one takes the first file's top buffer (KVM
  * Combo's does when it has found kvm_entry and kvm_exit there).
  */
@@ -34,7 +38,7 @@
 static const char usage[] = "usage: loadkshark [-e BUFFER]... [-g] [-s] [-p PLUGIN.so] FILE.dat...\n"
 			    "  -e  a buffer that may be empty (- is the top buffer)\n"
 			    "  -g  name the guests and the host's threads of their vCPUs\n"
-			    "  -s  show the plugin's visits to the hypervisor\n"
+			    "  -s  show the plugin's visits to the hypervisor, and exits of x86's guests\n"
 			    "  -p  a plugin that must take the first file's top buffer\n";
 
 #define MAX_STREAMS 64
@@ -149,7 +153,8 @@ static int show_spans(const struct load *l)
 	ssize_t n = kshark_load_all_entries(l->ctx, &rows);
 	struct kshark_trace_histo histo = { .data = rows, .data_size = n > 0 ? (size_t)n : 0 };
 	struct scan *scan = n < 0 ? NULL : scan_new(&histo);
-	int cpus = kshark_get_data_stream(l->ctx, 0)->n_cpus;
+	int cpus = kshark_get_data_stream(l->ctx, 0)->n_cpus, *tasks;
+	ssize_t n_tasks = kshark_get_task_pids(l->ctx, 0, &tasks);
 
 	if (!scan) {
 		fprintf(stderr, "loadkshark: no spans\n");
@@ -163,6 +168,16 @@ static int show_spans(const struct load *l)
 			printf("hyp %d %lld %lld %s\n", cpu, (long long)v[i]->start, (long long)v[i]->end,
 			       v[i]->reason < 0 ? "-" : hyp_reason_names[v[i]->reason]);
 	}
+	for (ssize_t t = 0; t < n_tasks; t++) {
+		const struct shown *const *v;
+		size_t n_spans = spans_of_task(scan_spans(scan), 0, tasks[t], &v);
+
+		for (size_t i = 0; i < n_spans; i++)
+			if (v[i]->kind == SHOWN_EXIT || v[i]->kind == SHOWN_HALT)
+				printf("exit %d %lld %lld %s\n", tasks[t], (long long)v[i]->start,
+				       (long long)v[i]->end, v[i]->kind == SHOWN_HALT ? "halt" : "exit");
+	}
+	free(tasks);
 	scan_free(scan);
 	for (ssize_t i = 0; i < n; i++)
 		free(rows[i]);

@@ -84,6 +84,39 @@ static void entry_and_exit(void **state)
 	spans_free(s);
 }
 
+/* Exits of x86 have a reason of their own; arm64's are no spans. */
+static void exits_of_x86(void **state)
+{
+	struct spans *s = spans_new();
+	const struct shown *const *v;
+	const struct mark lost = { .ts = 95 };
+	size_t first, last;
+
+	tell(POINT_KVM_ENTRY, s, 5, 1, 7);
+	first = point(s, POINT_KVM_EXIT, 10, 1, 7, X86_EXIT, 0);
+	tell(POINT_KVM_EXIT, s, 12, 0, 9);
+	tell(POINT_KVM_ENTRY, s, 14, 0, 9);
+	last = tell(POINT_KVM_ENTRY, s, 30, 2, 7); /* on another CPU */
+	point(s, POINT_KVM_EXIT, 40, 2, 7, X86_HALT, 0);
+	tell(POINT_KVM_ENTRY, s, 70, 2, 7);
+	point(s, POINT_KVM_EXIT, 90, 2, 7, X86_EXIT, 0);
+	assert_int_equal(spans_lost(s, &lost), 0);
+	tell(POINT_KVM_ENTRY, s, 99, 2, 7); /* whose exit may be another one */
+	assert_int_equal(spans_finish(s), 0);
+	assert_int_equal(spans_count(s, SHOWN_EXIT), 1);
+	assert_int_equal(spans_count(s, SHOWN_HALT), 1);
+	assert_int_equal(spans_of_task(s, 0, 9, &v), 0);
+	assert_int_equal(spans_of_task(s, 0, 7, &v), 2);
+	assert_int_equal(v[0]->kind, SHOWN_EXIT);
+	assert_int_equal(v[0]->start, 10);
+	assert_int_equal(v[0]->end, 30);
+	assert_int_equal(v[0]->first, first);
+	assert_int_equal(v[0]->last, last);
+	assert_int_equal(v[1]->kind, SHOWN_HALT);
+	assert_int_equal(v[1]->end - v[1]->start, 30);
+	spans_free(s);
+}
+
 static void other_cpus_and_machines(void **state)
 {
 	struct spans *s = spans_new();
@@ -340,12 +373,19 @@ static void hypertrace_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entry_and_exit),     cmocka_unit_test(other_cpus_and_machines),
-		cmocka_unit_test(sorted_by_start),    cmocka_unit_test(lost_events),
-		cmocka_unit_test(entered_twice),      cmocka_unit_test(android),
-		cmocka_unit_test(kvm_tells_the_exit), cmocka_unit_test(crosvm_nested),
-		cmocka_unit_test(crosvm_same_id),     cmocka_unit_test(begins_without_end),
-		cmocka_unit_test(hypertrace),	      cmocka_unit_test(hypertrace_lost),
+		cmocka_unit_test(entry_and_exit),
+		cmocka_unit_test(exits_of_x86),
+		cmocka_unit_test(other_cpus_and_machines),
+		cmocka_unit_test(sorted_by_start),
+		cmocka_unit_test(lost_events),
+		cmocka_unit_test(entered_twice),
+		cmocka_unit_test(android),
+		cmocka_unit_test(kvm_tells_the_exit),
+		cmocka_unit_test(crosvm_nested),
+		cmocka_unit_test(crosvm_same_id),
+		cmocka_unit_test(begins_without_end),
+		cmocka_unit_test(hypertrace),
+		cmocka_unit_test(hypertrace_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

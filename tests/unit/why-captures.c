@@ -3,6 +3,7 @@
 #include "dat-fixture.h"
 
 #include "ask/why/why-priv.h"
+#include "read/part.h"
 
 /* libtraceevent loses parts of some filters. */
 const char *__lsan_default_suppressions(void);
@@ -122,6 +123,39 @@ static void test_sums(void **state)
 	assert_true(n.stretches > 3 * n.instances && n.undecided > 100 && n.preempted > 100);
 }
 
+/* An example is a stretch of the recording, and no longer than what was lost in all. */
+static void test_findings(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		char *const paths[] = { (char *)pairs[i].host, (char *)pairs[i].guest };
+		struct findings f = { 0 };
+		uint64_t damaged, from, to;
+		struct inputs in;
+
+		assert_int_equal(inputs_open(&in, paths, pairs[i].guest ? 2 : 1, 0, NULL), 0);
+		assert_int_equal(inputs_load(&in, NULL), 0);
+		assert_int_equal(part_extent(in.v, in.n, &from, &to), 0);
+		assert_int_equal(findings_read(&f, &in, NULL, &damaged), 0);
+		for (size_t k = 0; k < f.n; k++) {
+			const struct finding_stretch *s = &f.v[k].example;
+
+			if (!s->to)
+				continue;
+			n++;
+			assert_true(from <= s->from && s->from < s->to && s->to <= to);
+			/* of chains what is lost is what exceeds the median */
+			assert_true(strstr(f.v[k].what, "tail") || strstr(f.v[k].what, "interrupts from") ||
+				    s->to - s->from <= f.v[k].lost);
+		}
+		free(f.v);
+		inputs_release(&in);
+	}
+	assert_true(n > 50);
+}
+
 struct vcpu_spans {
 	struct vcpu_span {
 		uint64_t from, to, pid, state, other;
@@ -203,8 +237,8 @@ static void test_many(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_owners),
-					    cmocka_unit_test(test_many) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_sums), cmocka_unit_test(test_findings),
+					    cmocka_unit_test(test_owners), cmocka_unit_test(test_many) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -365,8 +365,10 @@ size_t latency_parts(struct latency *l, struct pass_part parts[2])
 	parts[0] = (struct pass_part){
 		.ctx = l, .work = latency_work, .after = latency_after, .release = latency_run_free
 	};
+	if (!l->plan->queues) /* the caller may have room for one */
+		return 1;
 	parts[1] = (struct pass_part){ .ctx = l, .after = queues_after };
-	return l->plan->queues ? 2 : 1;
+	return 2;
 }
 
 static int latency_pass(struct latency *l)

@@ -112,10 +112,15 @@ static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, ui
 /* Time that goes back is no stretch. */
 static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, uint64_t to)
 {
-	if (row == EXITS_NO_ROW)
-		e->cut.rows++;
-	else if (to >= from)
-		sums_add(guest ? &e->rows.v[row].guest : &e->rows.v[row].handled, to - from);
+	struct exits_row *r;
+
+	e->cut.rows += row == EXITS_NO_ROW;
+	if (row == EXITS_NO_ROW || to < from)
+		return;
+	r = &e->rows.v[row];
+	if (!guest && (!r->handled.n || to - from > r->handled.max))
+		r->longest = from;
+	sums_add(guest ? &r->guest : &r->handled, to - from);
 }
 
 static int exits_over(struct exits *e, size_t vcpu, const struct span *v)

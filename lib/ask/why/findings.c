@@ -16,11 +16,14 @@
 static void finding_move(struct finding_vcpu *v, const struct state_span *s)
 {
 	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
+		v->since = v->waits ? v->since : s->from;
 		v->waits += s->to - s->from;
 	} else if (s->state >= STATE_GUEST && s->state <= STATE_VMM && s->cpu != STATE_NO_CPU) {
 		if (v->cpu != s->cpu && v->cpu != STATE_NO_CPU) {
 			v->moves.ns += v->waits;
 			v->moves.n++;
+			if (v->waits)
+				finding_stretch_take(&v->longest_move, v->since, s->from);
 		}
 		v->cpu = s->cpu;
 		v->waits = 0;
@@ -36,7 +39,8 @@ static bool finding_task_same(const void *tasks, size_t i, const void *wanted)
 	return a->cause == b->cause && a->input == b->input && a->pid == b->pid && a->other == b->other;
 }
 
-static int finding_task_add(struct finding_job *j, const struct finding_task *task, uint64_t ns)
+static int finding_task_add(struct finding_job *j, const struct finding_task *task, uint64_t from,
+			    uint64_t to)
 {
 	uint32_t hash = map_hash((uint64_t)task->cause << 32 ^ (uint64_t)task->input << 52 ^
 				 (uint64_t)(uint32_t)task->other << 20 ^ (uint32_t)task->pid);
@@ -47,8 +51,9 @@ static int finding_task_add(struct finding_job *j, const struct finding_task *ta
 	if (i == MAP_NONE && map_push(&j->by_task, hash, &j->tasks, &j->n_tasks, task, sizeof(*task)))
 		return -ENOMEM;
 	i = i == MAP_NONE ? j->n_tasks - 1 : i;
-	j->tasks[i].ns += ns;
+	j->tasks[i].ns += to - from;
 	j->tasks[i].n++;
+	finding_stretch_take(&j->tasks[i].longest, from, to);
 	return 0;
 }
 
@@ -70,7 +75,10 @@ static int finding_wait(struct finding_job *j, struct finding_cpu *c, const stru
 
 	for (size_t i = c->n; i-- > 0 && c->n - i <= FINDING_RAN && !ret;) {
 		struct finding_ran *r = &c->v[i % FINDING_RAN];
-		struct finding_task task = { FINDING_WAITS, s->owner->input, r->pid, (int32_t)c->cpu, 0, 0 };
+		struct finding_task task = { .cause = FINDING_WAITS,
+					     .input = s->owner->input,
+					     .pid = r->pid,
+					     .other = (int32_t)c->cpu };
 		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
 
 		if (r->to <= s->from)
@@ -79,7 +87,7 @@ static int finding_wait(struct finding_job *j, struct finding_cpu *c, const stru
 		if (from >= to)
 			continue;
 		r->counted = to;
-		ret = finding_task_add(j, &task, to - from);
+		ret = finding_task_add(j, &task, from, to);
 	}
 	return ret;
 }
@@ -87,7 +95,7 @@ static int finding_wait(struct finding_job *j, struct finding_cpu *c, const stru
 /* Books what was stolen from a guest's task under the cause that its vCPU has meanwhile. */
 static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 {
-	struct finding_task task = { 0, s->owner->input, s->owner->pid, STATE_NO_TASK, 0, 0 };
+	struct finding_task task = { .input = s->owner->input, .pid = s->owner->pid, .other = STATE_NO_TASK };
 	const struct finding_vcpu *v = j->v;
 	struct state_span of = *s;
 	struct why_cause cause;
@@ -111,7 +119,7 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 	cause = why_cause_span(j->why, &of, false);
 	cause.cpu = STATE_NO_CPU;
 	task.cause = why_cause_of(j->why, &cause);
-	return task.cause == UINT32_MAX ? -ENOMEM : finding_task_add(j, &task, s->to - s->from);
+	return task.cause == UINT32_MAX ? -ENOMEM : finding_task_add(j, &task, s->from, s->to);
 }
 
 /* Time that is unknown before the first known span, or after the last one, was not recorded on purpose. */
@@ -142,6 +150,8 @@ static int finding_span(void *ctx, const struct state_span *s)
 	v->known |= cause.kind != STATE_UNKNOWN;
 	if (!v->known || cause.kind == STATE_ENDED)
 		return 0;
+	if (v->open && cause.kind != STATE_UNKNOWN)
+		finding_stretch_take(&v->longest[CAUSE_UNKNOWN], s->from - v->open, s->from);
 	v->open = cause.kind == STATE_UNKNOWN ? v->open + ns : 0;
 	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
 	cause.cpu = STATE_NO_CPU; /* wherever it was */
@@ -150,6 +160,8 @@ static int finding_span(void *ctx, const struct state_span *s)
 		return -ENOMEM;
 	v->by[i].ns += ns;
 	v->by[i].n++;
+	if (cause.kind != STATE_UNKNOWN)
+		finding_stretch_take(&v->longest[i], s->from, s->to);
 	v->wall += ns;
 	return 0;
 }
@@ -226,6 +238,7 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, bool fault
 		if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
 			buf_addstr(&what, ", overcommit");
 		causes[cause] = true;
+		f.example = worst->longest[cause];
 		finding_victim(j, causes, &what);
 		ret = finding_push(j, &f, &worst->owner, buf_str(&what) ?: "");
 	}
@@ -343,8 +356,12 @@ static int finding_exits(const struct finding_job *j, bool *faults)
 			e.worst = share > e.f.share ? of[r->vcpu] : e.worst;
 			e.f.share = share > e.f.share ? share : e.f.share;
 		}
-		for (size_t k = i; k < end; k++)
+		for (size_t k = i; k < end; k++) {
 			ns[v[k]->vcpu] = 0;
+			if (of[v[k]->vcpu] == worst)
+				finding_stretch_take(&f.example, v[k]->longest,
+						     v[k]->longest + v[k]->handled.max);
+		}
 		*faults |= v[i]->table == EXITS_FAULT;
 		if (e.worst && e.f.lost > best[v[i]->table].f.lost)
 			best[v[i]->table] = e;
@@ -378,6 +395,7 @@ static int finding_waits(const struct finding_job *j)
 		return 0;
 	f.lost = worst->ns;
 	f.n = worst->n;
+	f.example = worst->longest;
 	f.share = (double)f.lost / (double)v->wall;
 	if (f.share < FINDING_LEAST)
 		return 0;
@@ -408,6 +426,7 @@ static int finding_moves(const struct finding_job *j)
 		if (rate >= most) {
 			worst = v;
 			most = rate;
+			f.example = v->longest_move;
 			f.share = (double)v->moves.ns / (double)v->wall;
 		}
 	}

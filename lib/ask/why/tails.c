@@ -16,6 +16,7 @@
 /* A chain that ended in a guest: its vCPU by the CPU of its last event. */
 struct tail_instance {
 	uint64_t took; /* ns; of a timer since it fired */
+	uint64_t to;   /* its end */
 	uint32_t input, cpu;
 	bool elsewhere; /* injected on another CPU than the one on which its vCPU entered the guest then */
 };
@@ -44,7 +45,9 @@ static int tail_take(void *ctx, const struct latency_worst *chain, const struct 
 {
 	struct tail *t = ctx;
 	const struct chain_event *from = &chain->v[t->plan.recalls], *to = &chain->v[n_points - 1];
-	struct tail_instance one = { .took = to->ts - from->ts, .input = to->input, .cpu = to->cpu };
+	struct tail_instance one = {
+		.took = to->ts - from->ts, .to = to->ts, .input = to->input, .cpu = to->cpu
+	};
 
 	if (to->ts <= from->ts || t->n == TAIL_KEPT)
 		return 0;
@@ -133,11 +136,13 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 	struct finding f = { .n = in, .next = t->next };
 	struct buf what = { 0 };
 	const struct answer units = { .ticks = inputs_in_ticks(j->why->in) };
+	struct finding_stretch elsewhere = { 0 };
 	char text[2][32];
 	int ret = 0;
 
 	for (size_t i = n - in; i < n; i++)
 		f.lost += v[i].took - p50;
+	f.example = (struct finding_stretch){ v[n - 1].to - v[n - 1].took, v[n - 1].to };
 	f.share = (double)f.lost / (double)vcpu->wall;
 	if (f.share >= FINDING_LEAST && v[n - in].took >= TAIL_TIMES * p50) {
 		buf_printf(&what, "%s tail: the slowest %zu of %zu take %s or more, the median %s", t->preset,
@@ -148,10 +153,12 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 	for (size_t i = 0; i < n; i++) {
 		sums[v[i].elsewhere] += v[i].took;
 		counts[v[i].elsewhere]++;
+		if (v[i].elsewhere)
+			finding_stretch_take(&elsewhere, v[i].to - v[i].took, v[i].to);
 	}
 	if (!ret && !strcmp(t->preset, "irq") && counts[0] >= TAIL_LEAST && counts[1] >= TAIL_LEAST) {
 		double longer = (double)sums[1] / (double)counts[1] - (double)sums[0] / (double)counts[0];
-		f = (struct finding){ .n = counts[1], .next = t->next };
+		f = (struct finding){ .n = counts[1], .next = t->next, .example = elsewhere };
 		longer = longer > 0 ? longer : 0;
 		f.lost = (uint64_t)(longer * (double)counts[1]);
 		f.share = (double)f.lost / (double)vcpu->wall;

@@ -68,6 +68,13 @@ struct why_cause why_cause_span(const struct why *w, const struct state_span *s,
 
 #define FINDING_LEAST 0.01 /* of a vCPU's time */
 
+/* Keeps the longer one. */
+static inline void finding_stretch_take(struct finding_stretch *s, uint64_t from, uint64_t to)
+{
+	if (to - from > s->to - s->from)
+		*s = (struct finding_stretch){ from, to };
+}
+
 /* A vCPU's time by cause. */
 struct finding_vcpu {
 	struct state_owner owner;
@@ -75,8 +82,10 @@ struct finding_vcpu {
 	bool known;    /* there was a span that is known */
 	uint64_t open; /* ns that are not known since the last of these */
 	struct state_sum by[WHY_CAUSES_MAX];
+	struct finding_stretch longest[WHY_CAUSES_MAX], longest_move;
 	struct state_sum moves; /* to another CPU, with the waits for it */
 	uint64_t waits;		/* ns that it has waited for a CPU since it last ran */
+	uint64_t since;		/* the begin of these waits */
 	uint32_t cpu;		/* on which it ran */
 };
 
@@ -88,6 +97,7 @@ struct finding_task {
 	uint32_t input; /* the guest's */
 	int32_t pid, other;
 	uint64_t ns, n;
+	struct finding_stretch longest;
 };
 
 #define FINDING_RAN 256 /* a wait in which more spans of tasks began is counted in part */

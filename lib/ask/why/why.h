@@ -109,13 +109,18 @@ const char *why_kind_advice(unsigned int kind);
 
 /* ---- without a question --------------------------------------------------------------------------- */
 
+struct finding_stretch {
+	uint64_t from, to; /* ns of the host's clock; to 0: there is none */
+};
+
 /* Something that took time from vCPUs. */
 struct finding {
 	char what[200];
-	uint64_t lost, n; /* ns, and stretches, of all vCPUs */
-	double share;	  /* of the time of the vCPU that lost the greatest */
-	char vcpu[64];	  /* that one */
-	const char *next; /* a command that shows more, without its files */
+	uint64_t lost, n;		/* ns, and stretches, of all vCPUs */
+	double share;			/* of the time of the vCPU that lost the greatest */
+	char vcpu[64];			/* that one */
+	struct finding_stretch example; /* the longest there */
+	const char *next;		/* a command that shows more, without its files */
 };
 
 /* Zero-initialised; v: the caller's to free; those that took most first. */

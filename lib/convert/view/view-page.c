@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Writes the page: a head in JSON and columns of numbers, deflated, in base64, in the middle of the HTML. */
+/* Writes the page's data, a head in JSON and columns of numbers, deflated, in base64, into the middle of the
+ * HTML. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "file/dat/options.h"
 #include "convert/view/view-priv.h"
 
 extern const char view_page_html[]; /* page/, put together by the Makefile */
@@ -79,6 +81,16 @@ static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 
 /* ---- the head -------------------------------------------------------------------------------------- */
 
+static void head_command(struct json *j, const struct input *f)
+{
+	const struct reader_option *o = reader_option(f->reader, DAT_COMMAND);
+	char *line = o ? strndup(o->data.data, o->data.len) : NULL;
+
+	if (line)
+		json_key_str(j, "command", line);
+	free(line);
+}
+
 static void head_machines(struct json *j, const struct inputs *in)
 {
 	json_key(j, "machines");
@@ -92,6 +104,7 @@ static void head_machines(struct json *j, const struct inputs *in)
 		json_key_str(j, "clock", f->time.clock);
 		json_key_u64(j, "guest", f->guest);
 		json_key_u64(j, "bound", filetime_widest_bound(&f->time)); /* 0: unknown */
+		head_command(j, f);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -110,6 +123,38 @@ static void head_labels(struct json *j, const struct view *v)
 		JSON_ROW(j, l->state, l->by, l->reason, l->class, l->task, (uint64_t)l->pid, l->other,
 			 (uint64_t)l->other_pid, l->coarse);
 	json_array_end(j);
+}
+
+/* Numbers of records by machine and bucket. */
+static void head_rates(struct json *j, const struct view *v, size_t n_inputs)
+{
+	json_key(j, "rates");
+	json_array(j);
+	for (size_t i = 0; i < n_inputs; i++) {
+		json_array(j);
+		for (size_t b = 0; b < VIEW_BUCKETS; b++)
+			json_u64(j, v->rates[i * VIEW_BUCKETS + b]);
+		json_array_end(j);
+	}
+	json_array_end(j);
+}
+
+static void head_json(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	buf_addstr(j->out, text);
+	j->keyed = false;
+}
+
+static void head_answer(struct json *j, const struct view_job *job, const struct view_answer *a)
+{
+	struct buf text = { 0 };
+	int ret = a->ask(job->in, &text);
+
+	if (!ret && buf_str(&text))
+		head_json(j, a->key, buf_str(&text));
+	j->out->bad |= ret && ret != -ENODATA;
+	buf_release(&text);
 }
 
 static void view_head(const struct view *v, const struct view_job *job, struct view_cases *cases,
@@ -147,14 +192,11 @@ static void view_head(const struct view *v, const struct view_job *job, struct v
 		json_u64(&j, columns[i].len);
 	json_array_end(&j);
 	view_cases_head(cases, v->from, &j);
-	if (job->full || v->records <= VIEW_ANSWERS) {
-		json_key(&j, "latency");
-		out->bad |= job->latency(job->in, out) != 0;
-		j.keyed = false;
-	}
-	json_key(&j, "tables");
-	buf_addstr(out, job->tables); /* JSON already */
-	j.keyed = false;
+	for (size_t i = 0; i < job->n_answers && (job->full || v->records <= VIEW_ANSWERS); i++)
+		head_answer(&j, job, &job->answers[i]);
+	head_rates(&j, v, job->in->n);
+	head_json(&j, "findings", job->findings);
+	head_json(&j, "tables", job->tables);
 	json_object_end(&j);
 }
 
@@ -176,9 +218,8 @@ static void base64_add(struct buf *out, const uint8_t *data, size_t len)
 	}
 }
 
-/* The head's length in 4 bytes, the head, and the columns. */
-static void view_data(const struct view *v, const struct view_job *job, struct view_cases *cases,
-		      struct buf *out)
+int view_columns_and_head(const struct view *v, const struct view_job *job, struct view_cases *cases,
+			  struct buf *out)
 {
 	struct buf columns[VIEW_COLUMNS] = { 0 }, head = { 0 };
 	uint8_t len[4];
@@ -196,31 +237,29 @@ static void view_data(const struct view *v, const struct view_job *job, struct v
 		out->bad |= columns[i].bad;
 		buf_release(&columns[i]);
 	}
+	return buf_status(out);
 }
 
-int view_page(struct view *v, const struct view_job *job, struct view_cases *cases, int fd)
+int view_pack(const struct buf *json, struct buf *data)
 {
-	const char *mark = strstr(view_page_html, VIEW_DATA_MARK);
-	struct buf data = { 0 }, packed = { 0 }, page = { 0 };
-	uLongf len;
-	int ret;
+	uLongf len = compressBound(json->len);
+	struct buf packed = { 0 };
+	int ret = buf_room(&packed, len) ? 0 : -ENOMEM;
 
-	view_data(v, job, cases, &data);
-	len = compressBound(data.len);
-	ret = buf_status(&data) ?: buf_room(&packed, len) ? 0 : -ENOMEM;
-	if (ret)
-		goto out;
-	if (compress2(packed.data, &len, data.data, data.len, 6) != Z_OK) {
+	if (!ret && compress2(packed.data, &len, json->data, json->len, 6) != Z_OK)
 		ret = -ENOMEM;
-		goto out;
+	if (!ret) {
+		buf_addstr(data, data->len ? "," : "");
+		base64_add(data, packed.data, len);
 	}
-	buf_add(&page, view_page_html, (size_t)(mark - view_page_html));
-	base64_add(&page, packed.data, len);
-	buf_addstr(&page, mark + strlen(VIEW_DATA_MARK));
-	ret = buf_status(&page) ?: write_all(fd, page.data, page.len);
-out:
-	buf_release(&data);
 	buf_release(&packed);
-	buf_release(&page);
-	return ret;
+	return ret ?: buf_status(data);
+}
+
+int view_write(const struct buf *data, int fd)
+{
+	const char *mark = strstr(view_page_html, VIEW_DATA_MARK), *rest = mark + strlen(VIEW_DATA_MARK);
+
+	return write_all(fd, view_page_html, (size_t)(mark - view_page_html)) ?:
+	       write_all(fd, data->data, data->len) ?: write_all(fd, rest, strlen(rest));
 }

@@ -11,17 +11,19 @@
 
 /* Shared by the files of lib/convert/view. */
 
-/* Lanes: what runs on a CPU, the hypervisor's visits on a CPU, the states of a vCPU, waits of a guest's task.
+/*
+ * Lanes: what runs on a CPU, the hypervisor's visits on a CPU, the states of a vCPU, waits of a guest's task,
+ * spans that a program marks.
  */
-enum view_kind { VIEW_CPU, VIEW_HYP, VIEW_VCPU, VIEW_TASK };
+enum view_kind { VIEW_CPU, VIEW_HYP, VIEW_VCPU, VIEW_TASK, VIEW_MARK };
 
 struct view_lane {
 	uint32_t kind;
-	uint32_t input;	       /* its machine; of a vCPU the host */
-	uint32_t number;       /* of the CPU or the vCPU; UINT32_MAX: unknown */
-	uint32_t guest;	       /* of a vCPU: index of its guest's file; UINT32_MAX: not among the files */
-	int32_t pid;	       /* of a vCPU: its thread; of a task: it; else 0 */
-	uint32_t name;	       /* of a vCPU: its guest's name, a word */
+	uint32_t input;	 /* its machine; of a vCPU the host */
+	uint32_t number; /* of the CPU or the vCPU; UINT32_MAX: unknown; of marks: how many are around */
+	uint32_t guest;	 /* of a vCPU: index of its guest's file; UINT32_MAX: not among the files */
+	int32_t pid;	 /* of a vCPU and of marks: the thread; of a task: it; else 0 */
+	uint32_t name;	 /* of a vCPU: its guest's name, a word; of marks: their client's */
 	uint32_t spans, cells; /* their numbers, after the last one */
 };
 
@@ -62,6 +64,8 @@ struct view_loss {
 
 #define VIEW_LOSSES_MAX 20000 /* in a page */
 
+#define VIEW_SEEN 256
+
 /* All that the page shows. Zero-initialised = empty. */
 struct view {
 	bool full, bad;
@@ -70,9 +74,14 @@ struct view {
 	bool folded;	   /* spans up to `least` ns are summed */
 	uint64_t least;
 	uint64_t records;  /* that were read */
+	uint32_t *rates;   /* records of each input in each bucket */
 	uint64_t left_out; /* vCPUs and tasks beyond those that can be followed */
 	struct arena texts;
 	char **words; /* words[0]: "" */
+	struct view_seen {
+		const char *text;
+		uint32_t word;
+	} seen[VIEW_SEEN]; /* texts by their address */
 	struct view_lane *lanes;
 	struct view_label *labels;
 	struct view_span *spans;
@@ -87,7 +96,11 @@ struct view {
 
 void view_open(struct view *v, uint64_t from, uint64_t to);
 void view_release(struct view *v);
-/* The index of a word; text NULL: 0. Without memory v->bad, and view_add() fails. */
+/* The bucket of a time. */
+uint64_t view_bucket(const struct view *v, uint64_t ts);
+/* The index of a word. Without memory v->bad, and view_add() fails. */
+uint32_t view_word_of(struct view *v, const char *text);
+/* The same of one that keeps its address and its text until the end; NULL: 0. */
 uint32_t view_word(struct view *v, const char *text);
 /* Adds a span of that lane and label, whose own indices are filled here. */
 int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
@@ -123,7 +136,8 @@ int view_cases_texts(struct view_cases *c);
 /* Writes "cases" of the page's head; times since the origin. */
 void view_cases_head(struct view_cases *c, uint64_t origin, struct json *j);
 
-/* The page with that data: view-page.c. */
-int view_page(struct view *v, const struct view_job *job, struct view_cases *cases, int fd);
+/* The head and the columns: view-page.c. -ENOMEM. */
+int view_columns_and_head(const struct view *v, const struct view_job *job, struct view_cases *cases,
+			  struct buf *out);
 
 #endif

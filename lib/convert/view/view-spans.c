@@ -12,7 +12,7 @@ void view_open(struct view *v, uint64_t from, uint64_t to)
 	v->from = from;
 	v->to = to > from ? to : from + 1;
 	v->width = (v->to - v->from) / VIEW_BUCKETS + 1;
-	view_word(v, "");
+	view_word_of(v, "");
 }
 
 void view_release(struct view *v)
@@ -28,6 +28,7 @@ void view_release(struct view *v)
 	free(v->spans);
 	free(v->cells);
 	free(v->losses);
+	free(v->rates);
 }
 
 /* ---- words, lanes and labels ------------------------------------------------------------------- */
@@ -37,13 +38,13 @@ static bool view_word_same(const void *array, size_t index, const void *wanted)
 	return !strcmp(((char *const *)array)[index], wanted);
 }
 
-uint32_t view_word(struct view *v, const char *text)
+uint32_t view_word_of(struct view *v, const char *text)
 {
-	size_t len = text ? strlen(text) : 0, at;
-	uint32_t hash = map_hash_bytes(text ?: "", len);
+	size_t len = strlen(text), at;
+	uint32_t hash = map_hash_bytes(text, len);
 	char *copy;
 
-	at = map_find(&v->by_word, hash, view_word_same, v->words, text ?: "");
+	at = map_find(&v->by_word, hash, view_word_same, v->words, text);
 	if (at != MAP_NONE)
 		return (uint32_t)at;
 	copy = arena_alloc(&v->texts, len + 1);
@@ -51,8 +52,17 @@ uint32_t view_word(struct view *v, const char *text)
 		v->bad = true;
 		return 0;
 	}
-	memcpy(copy, text ?: "", len);
+	memcpy(copy, text, len + 1);
 	return (uint32_t)v->n_words - 1;
+}
+
+uint32_t view_word(struct view *v, const char *text)
+{
+	struct view_seen *seen = &v->seen[map_hash((uintptr_t)text) % VIEW_SEEN];
+
+	if (text && seen->text != text)
+		*seen = (struct view_seen){ text, view_word_of(v, text) };
+	return text ? seen->word : 0;
 }
 
 static bool view_lane_same(const void *array, size_t index, const void *wanted)
@@ -65,17 +75,14 @@ static bool view_label_same(const void *array, size_t index, const void *wanted)
 	return !memcmp((const struct view_label *)array + index, wanted, sizeof(struct view_label));
 }
 
-/* The index of an entry, of 32-bit numbers, that is or becomes one of an array's. */
+/* The index of an entry without padding that is or becomes one of an array's. */
 static int view_index(struct map *m, map_same *same, void *array, size_t *n, const void *entry, size_t size,
 		      uint32_t *index)
 {
-	const uint32_t *numbers = entry;
-	uint32_t hash = 0;
+	uint32_t hash = map_hash_bytes(entry, size);
 	size_t at;
 	void *entries;
 
-	for (size_t i = 0; i < size / sizeof(*numbers); i++)
-		hash = map_hash((uint64_t)hash << 32 | numbers[i]);
 	memcpy(&entries, array, sizeof(entries));
 	at = map_find(m, hash, same, entries, entry);
 	if (at == MAP_NONE) {
@@ -108,7 +115,7 @@ static int view_cell_add(struct view *v, const struct view_cell *cell)
 	return 0;
 }
 
-static uint64_t view_bucket(const struct view *v, uint64_t ts)
+uint64_t view_bucket(const struct view *v, uint64_t ts)
 {
 	uint64_t bucket = ts > v->from ? (ts - v->from) / v->width : 0;
 
@@ -131,21 +138,33 @@ static int view_sum(struct view *v, const struct view_span *s)
 	return ret;
 }
 
+/* The duration that would be at a place if all were in order: found byte by byte, from the highest one. */
+static uint64_t view_duration_at(const struct view *v, size_t place)
+{
+	uint64_t found = 0;
+
+	for (int shift = 56; shift >= 0; shift -= 8) {
+		uint64_t above = shift < 56 ? UINT64_MAX << (shift + 8) : 0;
+		size_t count[256] = { 0 }, byte = 0;
+
+		for (const struct view_span *s = v->spans; s < v->spans + v->n_spans; s++)
+			if (((s->to - s->from) & above) == found)
+				count[(s->to - s->from) >> shift & 0xff]++;
+		for (; place >= count[byte]; byte++)
+			place -= count[byte];
+		found |= (uint64_t)byte << shift;
+	}
+	return found;
+}
+
 /* Sums the shortest spans, so that at most `keep` are left. */
 static int view_fold(struct view *v, size_t keep)
 {
-	uint64_t *durations = calloc(v->n_spans, sizeof(*durations));
 	size_t n = 0;
 	int ret = 0;
 
-	if (!durations)
-		return -ENOMEM;
-	for (size_t i = 0; i < v->n_spans; i++)
-		durations[i] = v->spans[i].to - v->spans[i].from;
-	qsort(durations, v->n_spans, sizeof(*durations), compare_u64);
-	v->least = durations[v->n_spans - keep - 1];
+	v->least = view_duration_at(v, v->n_spans - keep - 1);
 	v->folded = true;
-	free(durations);
 	for (size_t i = 0; i < v->n_spans && !ret; i++) {
 		const struct view_span s = v->spans[i];
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "ask/states/markers.h"
 #include "ask/states/states.h"
 #include "base/array.h"
 #include "base/decode/esr.h"
@@ -14,14 +15,16 @@
 /* A CPU of a buffer. */
 struct view_stream {
 	struct visit visit;
-	bool hyp;  /* it has the hypervisor's events */
-	bool lost; /* events are missing since then */
+	uint32_t *rates; /* of its machine */
+	bool hyp;	 /* it has the hypervisor's events */
+	bool lost;	 /* events are missing since then */
 	uint64_t since;
 };
 
 struct view_reader {
 	const struct view_job *job;
-	struct states *vcpus, *tasks; /* apart, as in sql and stat: following tasks changes what vCPUs show */
+	struct markers *markers;
+	struct states *states;
 	struct view_stream *streams;
 	struct view view;
 	struct view_cases *cases;
@@ -87,7 +90,7 @@ static int view_state(void *reader, const struct state_span *s)
 	}
 	label.state = view_word(v, state_name(s->state));
 	label.by = view_word(v, s->by == STATE_UNKNOWN ? NULL : state_name(s->by));
-	label.reason = view_word(v, states_reason(vcpu ? r->vcpus : r->tasks, s));
+	label.reason = view_word(v, states_reason(r->states, s));
 	label.class = view_word(v, exit ? esr_ec_name((unsigned int)s->class) : NULL);
 	if (vcpu) {
 		lane.kind = VIEW_VCPU;
@@ -109,6 +112,29 @@ static int view_state(void *reader, const struct state_span *s)
 					    .from_bound = view_bound(s->from_bound),
 					    .to_bound = view_bound(s->to_bound),
 					    .cpu = vcpu ? s->cpu : UINT32_MAX });
+}
+
+/* A span that a program marks, in the lane of those with as many around them. */
+static int view_mark(void *reader, const struct markers_span *s)
+{
+	struct view_reader *r = reader;
+	struct view *v = &r->view;
+	const struct view_lane lane = {
+		.kind = VIEW_MARK,
+		.input = (uint32_t)s->input,
+		.number = (uint32_t)s->n - 1,
+		.guest = UINT32_MAX,
+		.pid = s->client ? 0 : s->pid,
+		.name = s->client ? view_word_of(v, s->client) : 0,
+	};
+	const struct view_label label = { .state = view_word(v, s->names[s->n - 1]),
+					  .task = s->client ? 0 : view_task(r, s->input, s->pid),
+					  .pid = lane.pid };
+
+	return s->to <= s->from
+		       ? 0
+		       : view_add(v, &lane, &label,
+				  (struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
 
 /* ---- the hypervisor and losses ------------------------------------------------------------------- */
@@ -158,6 +184,9 @@ static int view_after(void *reader, struct pass_run *run)
 	int ret = 0;
 
 	r->view.records += run->records->n;
+	for (const struct merge_record *m = run->records->v; m < run->records->v + run->records->n; m++)
+		if (m->data)
+			r->streams[m->stream].rates[view_bucket(&r->view, m->ts)]++;
 	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
 		struct view_stream *stream = &r->streams[s->stream];
 		struct span done;
@@ -191,8 +220,22 @@ static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)
 	return 0;
 }
 
-int view_write(const struct view_job *job, int fd)
+static int view_streams_open(struct view_reader *r)
 {
+	const struct merge *m = r->job->timeline->merge;
+
+	r->streams = calloc(merge_streams(m) + 1, sizeof(*r->streams));
+	r->view.rates = calloc((r->job->in->n + 1) * VIEW_BUCKETS, sizeof(*r->view.rates));
+	if (!r->streams || !r->view.rates)
+		return -ENOMEM;
+	for (size_t i = 0; i < merge_streams(m); i++)
+		r->streams[i].rates = r->view.rates + merge_stream_at(m, i)->input * VIEW_BUCKETS;
+	return 0;
+}
+
+int view_read(const struct view_job *job, struct buf *data)
+{
+	struct buf plain = { 0 };
 	struct view_reader r = { .job = job, .view.full = job->full };
 	struct pass_part parts[4];
 	uint64_t from, to;
@@ -201,32 +244,34 @@ int view_write(const struct view_job *job, int fd)
 	if (ret)
 		return ret;
 	view_open(&r.view, from, to);
-	r.streams = calloc(merge_streams(job->timeline->merge) + 1, sizeof(*r.streams));
-	ret = r.streams ? view_cases_open(&r.cases, job, &parts[2]) : -ENOMEM;
-	ret = ret ?: states_open(&r.vcpus, job->in, job->timeline, job->steps, STATES_VCPUS, view_state, &r);
+	ret = view_streams_open(&r) ?: view_cases_open(&r.cases, job, &parts[1]);
+	ret = ret ?: markers_open(&r.markers, job->in, job->timeline, job->desc);
 	ret = ret
-		      ?: states_open(&r.tasks, job->in, job->timeline, job->steps,
-				     STATES_TASKS | STATES_GUEST_TASKS, view_state, &r);
+		      ?: states_open(&r.states, job->in, job->timeline, job->steps,
+				     STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS, view_state, &r);
 	if (ret)
 		goto out;
-	parts[0] = states_part(r.vcpus);
-	parts[1] = states_part(r.tasks);
-	parts[3] = (struct pass_part){ .ctx = &r,
+	markers_listen(r.markers, view_mark, &r);
+	parts[0] = states_part(r.states);
+	parts[2] = (struct pass_part){ .ctx = &r,
 				       .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
 						STEP_SET(STEP_HYP_OTHER),
 				       .after = view_after };
+	parts[3] = markers_part(r.markers);
 	ret = pass_read(job->timeline, job->steps, parts, ARRAY_SIZE(parts));
-	ret = ret ?: states_end(r.vcpus) ?: states_end(r.tasks);
-	r.view.left_out = states_left_out(r.vcpus) + states_left_out(r.tasks);
+	ret = ret ?: states_end(r.states);
+	r.view.left_out = states_left_out(r.states);
 	for (size_t i = 0; i < r.view.n_losses; i++)
 		r.view.losses[i].hyp = r.streams[r.view.losses[i].stream].hyp;
 	ret = ret ?: view_cases_fill(r.cases, true) ?: view_cases_texts(r.cases);
-	ret = ret ?: view_finish(&r.view) ?: view_page(&r.view, job, r.cases, fd);
+	ret = ret ?: view_finish(&r.view) ?: view_columns_and_head(&r.view, job, r.cases, &plain);
+	ret = ret ?: view_pack(&plain, data);
 out:
-	states_close(r.vcpus);
-	states_close(r.tasks);
+	markers_close(r.markers);
+	states_close(r.states);
 	view_cases_close(r.cases);
 	free(r.streams);
 	view_release(&r.view);
+	buf_release(&plain);
 	return ret;
 }

@@ -14,6 +14,9 @@ struct dat_options {
 	size_t n;
 };
 
+/* hyptrace's own: the command line that recorded, as a text; far from trace-cmd's ids, which count from 0. */
+#define DAT_COMMAND 0x4871
+
 /* Frees the options and their bytes; *o is empty again. */
 void dat_options_release(struct dat_options *o);
 

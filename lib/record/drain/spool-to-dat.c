@@ -420,12 +420,15 @@ static int job_add_options(struct dat_job *j)
 	char pid[24];
 	int len = 0;
 	const char *date = spool_get(j->spool, "date_offset_us"), *uname = spool_get(j->spool, "uname");
+	const char *line = spool_get(j->spool, "line");
 	struct dat_options *o = &j->options;
 	int ret = dat_options_add_traceid(o, spool_get_number(j->spool, "traceid", 0)) ?:
 		  add_kept_options(j) ?:
 		  add_clock(j) ?:
 		  (uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0) ?:
-		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0);
+		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:
+		  (line ? dat_options_add_text(o, DAT_COMMAND, line) : 0) ?:
+		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0);
 
 	for (const char *p = pids; p && !ret && sscanf(p, " %23s%n", pid, &len) == 1; p += len)
 		ret = add_procmaps_of(j, pid);

@@ -41,6 +41,7 @@ void record_plan_release(struct record_plan *p)
 	strlist_release(&p->pids);
 	free(p->output);
 	free(p->user);
+	free(p->line);
 	free(p->compression);
 	free(p->start_on.event);
 	free(p->start_on.filter);

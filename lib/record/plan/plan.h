@@ -106,6 +106,7 @@ struct record_plan {
 	uint64_t max_bytes;	   /* --max-size: of pages, all buffers and guests; 0 = not given */
 	uint64_t flight_ms;	   /* --flight; 0 = not given */
 	struct strlist notes;	   /* parts of --config that are not used, for messages */
+	char *line;		   /* the command line, for a shell; NULL: there is none */
 	struct trigger_plan start_on, stop_on;
 	struct trigger_plan dump_on; /* --dump-on, with --flight */
 };

@@ -243,7 +243,8 @@ static int prepare_spool(struct session *s)
 		 u.machine);
 	path = str_printf("%s%s%s", cwd, *cwd ? "/" : "", output);
 	ret = path ? spool_set(s->spool, "output", path) ?: spool_set(s->spool, "uname", text) ?:
-			     spool_set_number(s->spool, "traceid", traceid)
+			     spool_set_number(s->spool, "traceid", traceid) ?:
+			     (s->plan->line ? spool_set(s->spool, "line", s->plan->line) : 0)
 		   : -ENOMEM;
 	free(path);
 	return ret;

@@ -34,9 +34,34 @@ function labelColour(kind, label) {
 		return STATE_COLOURS[label.state] || wordColour(label.state);
 	if (kind === "hyp")
 		return REASON_COLOURS[label.reason] || wordColour(label.reason);
+	if (kind === "mark")
+		return wordColour(label.state);
 	if (kind === "task")
 		return TASK_COLOURS[label.state] || wordColour(label.state);
 	return label.state === "stolen" ? "stolen" : wordColour(label.task.replace(/[-:/].*$/, ""));
+}
+
+// Amounts by colour.
+class Shares {
+	constructor(n) {
+		this.of = new Float64Array(n);
+		this.used = []; // those with an amount
+		this.most = 0; // the one with the greatest amount
+	}
+
+	add(index, amount) {
+		if (!this.of[index])
+			this.used.push(index);
+		this.of[index] += amount;
+		if (this.of[index] > this.of[this.most])
+			this.most = index;
+	}
+
+	clear() {
+		for (const index of this.used)
+			this.of[index] = 0;
+		this.used.length = 0;
+	}
 }
 
 // Name of a span that is drawn in it.
@@ -45,6 +70,8 @@ function labelText(kind, label) {
 		return label.state + (label.reason ? " " + label.reason : "") + (label.other ? " (" + label.other + ")" : "");
 	if (kind === "hyp")
 		return label.reason || "hypervisor";
+	if (kind === "mark")
+		return label.state;
 	if (kind === "task")
 		return label.state + (label.by ? ": " + label.by : "") + (label.other ? " (" + label.other + ")" : "");
 	return label.task + (label.state === "stolen" ? " (stolen: " + label.by + ")" : "");

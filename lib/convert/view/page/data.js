@@ -88,17 +88,21 @@ function laneName(data, lane) {
 		return lane.name ? lane.name + " vCPU " + number : machine + " vCPU thread " + lane.pid;
 	if (lane.kind === "task")
 		return machine + " " + lane.task;
+	if (lane.kind === "mark")
+		return machine + " " + (lane.name || lane.task) + " marks" + (number ? " +" + number : "");
 	return machine + (lane.kind === "hyp" ? " hypervisor " : " CPU ") + number;
 }
 
-// Order of lanes: what a host's CPU does beside its hypervisor; a vCPU beside what its guest runs there.
+// Order of lanes: a machine's events first, its programs' marks last; in between what a host's CPU does beside its
+// hypervisor, and a vCPU beside what its guest runs there.
 function laneOrder(data, lane) {
 	const guest = lane.kind === "vcpu" ? lane.guest : lane.machine;
 	const isGuest = lane.kind === "vcpu" || data.machines[lane.machine].guest;
 	const machine = guest === null ? data.machines.length : guest;
-	const kind = { vcpu: 0, cpu: 1, hyp: 2, task: 3 }[lane.kind];
+	const kind = { rate: 0, vcpu: 0, cpu: 1, hyp: 2, task: 3, mark: 4 }[lane.kind];
+	const number = lane.number === null || lane.kind === "mark" ? Infinity : lane.number;
 
-	return [isGuest ? 1 : 0, machine, lane.number === null ? Infinity : lane.number, kind, lane.pid];
+	return [isGuest ? 1 : 0, machine, number, kind, lane.pid, lane.name, lane.number];
 }
 
 function compareLists(a, b) {
@@ -133,21 +137,27 @@ function known(n) {
 
 function readLane(data, row, columns) {
 	const [kind, machine, number, guest, pid, name, spans, cells] = row;
-	const lane = { kind: ["cpu", "hyp", "vcpu", "task"][kind], machine, number: known(number), guest: known(guest), pid, name: data.words[name] };
+	const lane = { kind: ["cpu", "hyp", "vcpu", "task", "mark"][kind], machine, number: known(number), guest: known(guest), pid, name: data.words[name] };
 
 	lane.spans = readSpans(spans, columns);
 	lane.cells = readCells(cells, columns);
 	lane.task = spans || cells ? data.labels[spans ? lane.spans.label[0] : lane.cells.label[0]].task : "";
 	lane.title = laneName(data, lane);
-	lane.losses = data.losses.filter((loss) => lane.kind !== "vcpu" && lane.kind !== "task" && loss.machine === machine && loss.cpu === lane.number
+	lane.losses = data.losses.filter((loss) => /^(cpu|hyp)$/.test(lane.kind) && loss.machine === machine && loss.cpu === lane.number
 		&& loss.hyp === (lane.kind === "hyp"));
 	return lane;
 }
 
-async function readData(base64) {
+// A text of JSON.
+function readJson(bytes) {
+	return JSON.parse(new TextDecoder().decode(bytes), visibleText);
+}
+
+// suffix: of the ids of the parts of the page that show it.
+async function readData(base64, suffix) {
 	const bytes = await inflate(base64);
 	const headLength = new DataView(bytes.buffer).getUint32(0, true);
-	const data = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + headLength)), visibleText);
+	const data = readJson(bytes.subarray(4, 4 + headLength));
 	const names = ["gap", "duration", "label", "fromBound", "toBound", "cpu", "bucket", "cellLabel", "cellNs", "cellN"];
 	const columns = {};
 	let at = 4 + headLength;
@@ -156,12 +166,13 @@ async function readData(base64) {
 		columns[name] = columnReader(bytes.subarray(at, at + data.columns[i]));
 		at += data.columns[i];
 	});
+	data.suffix = suffix;
 	data.origin = BigInt(data.origin);
 	data.labels = data.labels.map((row) => readLabel(data.words, row));
 	data.losses = data.losses.map(([machine, buffer, cpu, hyp, from, to, events]) => ({
 		machine, buffer: data.words[buffer], cpu, hyp: !!hyp, from, to, events: known(events),
 	}));
-	data.lanes = data.lanes.map((row) => readLane(data, row, columns));
+	data.lanes = data.lanes.map((row) => readLane(data, row, columns)).concat(data.rates.map((counts, machine) => rateLane(data, counts, machine)));
 	data.lanes.sort((a, b) => compareLists(laneOrder(data, a), laneOrder(data, b)));
 	for (const machine of data.machines.keys()) {
 		const first = data.lanes.find((lane) => lane.kind === "cpu" && lane.machine === machine);

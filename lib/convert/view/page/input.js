@@ -4,7 +4,8 @@
 
 const CLICK = 4; // pixels that a click may move
 
-// handlers: hover(place, event), choose(place), select(from, to or null), key(name): true if it was one.
+// handlers: hover(place, event), choose(place), select(from, to or null), key(name): true if it was one, active(): whether
+// keys are for this timeline.
 function listen(timeline, handlers) {
 	const canvas = timeline.canvas, pointers = new Map();
 	let drag = null;
@@ -94,6 +95,8 @@ function listen(timeline, handlers) {
 			ArrowLeft: () => timeline.move(-0.15), ArrowRight: () => timeline.move(0.15),
 			0: () => timeline.show(0, timeline.data.length),
 		};
+		if (!handlers.active())
+			return;
 		const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
 
 		if (event.ctrlKey || event.altKey || event.metaKey || (typing && event.key !== "Escape"))

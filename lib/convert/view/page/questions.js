@@ -25,7 +25,7 @@ function durationKinds(data) {
 	for (const lane of data.lanes)
 		for (let i = 0; lane.kind !== "cpu" && i < lane.spans.n; i++) {
 			const label = data.labels[lane.spans.label[i]];
-			const name = lane.kind === "hyp" ? "visits to the hypervisor" : lane.kind === "task" ? "guests' tasks: " + label.state : "vCPUs: " + label.state;
+			const name = lane.kind === "hyp" ? "visits to the hypervisor" : { task: "guests' tasks: ", mark: "marks: ", vcpu: "vCPUs: " }[lane.kind] + label.state;
 
 			if (!kinds.has(name))
 				kinds.set(name, { name, colour: lane.kind === "hyp" ? "#d55e00" : labelColour(lane.kind, label), byLane: new Map() });
@@ -87,8 +87,10 @@ function showQuestions(data, parent) {
 			body.append(label, figures);
 			showDurations(data, kinds[0], figures);
 		});
+	if (data.flame)
+		lazySection(parent, "Flame graph of stacks", (body) => addFlame(body, data));
 	if (!data.latency)
-		parent.append(element("p", "Latencies of presets are left out: the files have more than a million records. hyptrace view --full has them."));
+		parent.append(element("p", "Latencies of presets, and stacks, are left out: the files have more than a million records. hyptrace view --full has them."));
 	else if (data.latency.length)
 		lazySection(parent, "Latencies", (body) => data.latency.forEach((one) => addHistogram(body,
 			"How long? " + one.preset + ": " + one.summary, one.rows.map((row) => ({

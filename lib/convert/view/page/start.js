@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Puts the page together. Links: #t=FROM,TO shows a part of the time, #s=FROM,TO adds it up; seconds, or ticks.
+// Puts the page together. Links: #t=FROM,TO shows a part of the time, #s=FROM,TO adds it up; seconds, or ticks. Of two
+// recordings the names are t-a, s-a, t-b and s-b.
 "use strict";
 
 // A time of a link, as an offset to the origin.
@@ -11,14 +12,18 @@ function linkTime(data, text) {
 
 // Both times of a link's part; null: it has none.
 function linkPart(data, name) {
-	const found = new RegExp("[#&]" + name + "=([0-9]+(?:\\.[0-9]*)?),([0-9]+(?:\\.[0-9]*)?)").exec(location.hash);
+	const found = new RegExp("[#&]" + name + data.suffix + "=([0-9]+(?:\\.[0-9]*)?),([0-9]+(?:\\.[0-9]*)?)").exec(location.hash);
 	const from = found && linkTime(data, found[1]), to = found && linkTime(data, found[2]);
 
 	return found && from < to ? { from, to } : null;
 }
 
+const links = new Map(); // the address's part of each recording, by its suffix
+let active = null; // the recording whose keys are pressed
+
+// Shows a recording; returns what tests and scripts of a reader's own may use.
 function start(data) {
-	const byId = (id) => document.getElementById(id);
+	const byId = (id) => partOf(data, id);
 	const timeline = new Timeline(data, byId("timeline"), byId("frame"), byId("tall"));
 	const search = new Search(timeline, goTo);
 	let linked = 0;
@@ -68,6 +73,17 @@ function start(data) {
 		choose(place);
 	}
 
+	// Shows a finding's longest stretch, at half the window's width.
+	function example(part, place) {
+		const length = part.to - part.from;
+
+		timeline.show(part.from - length / 2, part.to + length / 2);
+		if (place)
+			timeline.reveal(place.lane);
+		choose(place);
+		byId("frame").scrollIntoView({ block: "nearest" });
+	}
+
 	function fit() {
 		if (!timeline.chosen)
 			return;
@@ -83,7 +99,7 @@ function start(data) {
 	}
 
 	function hover(place, event) {
-		const text = place ? placeText(data, place) : "", box = byId("hover");
+		const text = place ? placeText(data, place) : "", box = document.getElementById("hover");
 
 		box.hidden = !text;
 		box.textContent = text;
@@ -98,7 +114,7 @@ function start(data) {
 	const keys = {
 		"n": () => found(search.step(1)), "N": () => found(search.step(-1)), "/": () => byId("search").focus(), "f": fit,
 		"y": () => byId("why") && byId("why").click(),
-		"?": () => byId("keys").showModal(), "Escape": () => { select(0, 0); choose(null); byId("search").blur(); },
+		"?": () => document.getElementById("keys").showModal(), "Escape": () => { select(0, 0); choose(null); byId("search").blur(); },
 	};
 
 	function key(name) {
@@ -109,11 +125,11 @@ function start(data) {
 
 	// The address follows what is shown, so that it can be mailed.
 	function link() {
-		const part = (name, one) => name + "=" + timeText(data, one.from) + "," + timeText(data, one.to);
+		const part = (name, one) => name + data.suffix + "=" + timeText(data, one.from) + "," + timeText(data, one.to);
 
 		clearTimeout(linked);
-		linked = setTimeout(() => history.replaceState(null, "", "#" + part("t", timeline)
-			+ (timeline.selection ? "&" + part("s", timeline.selection) : "")), 300);
+		links.set(data.suffix, part("t", timeline) + (timeline.selection ? "&" + part("s", timeline.selection) : ""));
+		linked = setTimeout(() => history.replaceState(null, "", "#" + [...links.values()].join("&")), 300);
 	}
 
 	function follow() {
@@ -126,6 +142,7 @@ function start(data) {
 	}
 
 	showHead(data);
+	showFindings(data, byId("findings"), example);
 	showLegend(data, byId("legend"));
 	showQuestions(data, byId("questions"));
 	showTables(data, byId("tables"), function (seconds) {
@@ -134,7 +151,9 @@ function start(data) {
 		timeline.show(at - length / 2, at + length / 2);
 		byId("frame").scrollIntoView({ block: "nearest" });
 	});
-	listen(timeline, { hover, choose, select, key });
+	active = active || data;
+	byId("recording").addEventListener("pointerdown", () => { active = data; }, true);
+	listen(timeline, { hover, choose, select, key, active: () => active === data });
 	byId("search").addEventListener("input", (event) => found(search.find(event.target.value)));
 	byId("search").addEventListener("keydown", (event) => event.key === "Enter" && found(search.step(event.shiftKey ? -1 : 1)));
 	byId("next").addEventListener("click", keys.n);
@@ -146,11 +165,25 @@ function start(data) {
 	follow();
 	timeline.onDraw = link;
 	window.addEventListener("hashchange", follow);
-	// For tests and for scripts of a reader's own: times are ns since the origin.
-	window.hyptrace = { data, timeline, search, choose, sums: (from, to) => windowSums(data, from, to) };
+	// times are ns since the origin
+	return { data, timeline, search, choose, sums: (from, to) => windowSums(data, from, to), events: (from, to) => windowEvents(data, from, to) };
 }
 
-readData(document.getElementById("data").textContent).then(start).catch(function (error) {
+async function showPage() {
+	const [first, ...sides] = document.getElementById("data").textContent.split(",");
+
+	if (!sides.length) {
+		window.hyptrace = start(await readData(first, ""));
+		return;
+	}
+	const comparison = readJson(await inflate(first));
+
+	showComparison(comparison, document.getElementById("comparison"));
+	splitRecording();
+	window.hyptrace = { comparison, sides: [start(await readData(sides[0], "-a")), start(await readData(sides[1], "-b"))] };
+}
+
+showPage().catch(function (error) {
 	const box = document.getElementById("error");
 
 	box.hidden = false;

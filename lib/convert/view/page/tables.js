@@ -2,6 +2,11 @@
 // Texts and tables of the page. All that comes from recordings becomes text nodes.
 "use strict";
 
+// A part of the page that shows a recording.
+function partOf(data, id) {
+	return document.getElementById(id + data.suffix);
+}
+
 function element(name, text, className) {
 	const node = document.createElement(name);
 
@@ -107,15 +112,17 @@ function showTables(data, parent, onTime) {
 // ---- the head ----
 
 function showHead(data) {
-	const body = document.getElementById("facts-body"), kinds = new Set(data.lanes.map((lane) => lane.kind));
+	const body = partOf(data, "about"), kinds = new Set(data.lanes.map((lane) => lane.kind));
 	const events = data.losses.reduce((sum, loss) => sum + (loss.events || 0), 0);
 	const machines = data.machines.map((one) => [one.name, one.file, one.guest ? "guest" : "host", one.clock,
 		one.guest ? (one.bound ? "at most " + durationText(one.bound, data.ticks) : "unknown") : "reference"]);
+	const recorded = data.machines.filter((one) => one.command || !one.guest).map((one) => one.command
+		? one.file + " was recorded by: " + one.command : one.file + " does not have the command that recorded it.");
 	const missing = [];
 
-	document.title = data.title;
-	document.getElementById("title").textContent = data.title;
-	document.getElementById("summary").textContent = [
+	if (!data.suffix)
+		document.title = document.getElementById("title").textContent = data.title;
+	partOf(data, "summary").textContent = [
 		data.machines.length === 1 ? "1 machine" : data.machines.length + " machines",
 		durationText(data.length, data.ticks) + " from " + timeText(data, 0),
 		data.losses.length ? data.losses.length + " losses" + (events ? ", " + events + " events at least" : "") : "no events lost",
@@ -123,6 +130,8 @@ function showHead(data) {
 	if (data.summed)
 		missing.push("Spans of up to " + durationText(data.summed, data.ticks) + " are summed in buckets of " + durationText(data.bucket, data.ticks)
 			+ ", drawn as shares of a bucket's height; sums of a part of a bucket are proportional. hyptrace view --full keeps every span.");
+	if (!data.rates.some((counts) => counts.some((n) => n)))
+		missing.push("No events: the files have none in this time.");
 	if (!kinds.has("vcpu"))
 		missing.push("No vCPUs: the files have no entries and exits of vCPUs (record -e kvm).");
 	if (!kinds.has("hyp"))
@@ -137,9 +146,9 @@ function showHead(data) {
 	if (data.losses.length === 20000)
 		missing.push("Losses after the first 20000 are not drawn.");
 	body.append(makeTable([{ title: "machine" }, { title: "file" }, { title: "kind" }, { title: "clock" }, { title: "error of the clock" }], machines));
-	for (const text of missing)
+	for (const text of [...recorded, ...missing])
 		body.append(element("p", text));
-	document.getElementById("facts").open = missing.length > 0;
+	partOf(data, "facts").open = missing.length > 0;
 }
 
 function showLegend(data, parent) {
@@ -189,6 +198,9 @@ function placeText(data, place) {
 			+ (place.loss.events ? ": " + place.loss.events : "") + "\n" + timeText(data, place.loss.from) + " to " + timeText(data, place.loss.to);
 	if (place.bucket === undefined)
 		return "";
+	if (place.lane.counts)
+		return place.lane.title + "\n" + timeText(data, place.bucket * data.bucket) + ": " + place.lane.counts[place.bucket] + " events in "
+			+ durationText(data.bucket, data.ticks) + ", " + rateText(data, place.lane.counts[place.bucket]);
 	const sums = [...laneSums(data, { spans: { n: 0 }, cells: place.lane.cells }, place.bucket * data.bucket, (place.bucket + 1) * data.bucket)];
 
 	return place.lane.title + ": sums of short spans\n" + sums.sort((a, b) => b[1].ns - a[1].ns).slice(0, 8)
@@ -209,26 +221,27 @@ function factTable(facts) {
 
 // onWhy(waiter, parent): "why?" is asked of what waited in the span; onEvent(event): one of its events is clicked.
 function showSpan(data, place, onWhy, onEvent) {
-	const parent = document.getElementById("span"), waiter = waiterOf(data, place), answer = element("div");
+	const parent = partOf(data, "span"), waiter = waiterOf(data, place), answer = element("div");
 	const button = element("button", "why?");
 
 	parent.replaceChildren(element("h2", "Span"), factTable(spanFacts(data, place)));
 	if (waiter) {
-		button.id = "why";
+		button.id = "why" + data.suffix;
 		button.title = "The chain of causes (Y)";
 		button.addEventListener("click", () => onWhy(waiter, answer));
 		parent.append(button);
 	}
-	document.getElementById("more").replaceChildren(answer, eventTable(data, place, onEvent));
+	partOf(data, "more").replaceChildren(answer, eventTable(data, place, onEvent));
 }
 
 function showEvent(data, event) {
-	document.getElementById("more").replaceChildren();
-	document.getElementById("span").replaceChildren(element("h2", "Event"), factTable(eventFacts(data, event)));
+	partOf(data, "more").replaceChildren();
+	partOf(data, "span").replaceChildren(element("h2", "Event"), factTable(eventFacts(data, event)));
 }
 
 function showSums(data, from, to) {
-	const rows = windowSums(data, from, to), parent = document.getElementById("sums");
+	const rows = windowSums(data, from, to), parent = partOf(data, "sums");
+	const events = windowEvents(data, from, to).map((one) => one.machine + " " + Math.round(one.n)).join(", ");
 	const columns = [
 		{ title: "lane" }, { title: "state" }, { title: "reason, or by" }, { title: "task" }, { title: "time", number: true, text: (ns) => durationText(ns, data.ticks) },
 		{ title: "share", number: true, text: (share) => (share * 100).toFixed(1) + "%" },
@@ -237,7 +250,7 @@ function showSums(data, from, to) {
 		{ title: "undecided", number: true, text: (ns) => ns ? durationText(ns, data.ticks) : "" },
 	];
 
-	parent.replaceChildren(element("h2", "Sums from " + timeText(data, from) + " to " + timeText(data, to) + ": " + durationText(to - from, data.ticks)),
+	parent.replaceChildren(element("h2", "Sums from " + timeText(data, from) + " to " + timeText(data, to) + ": " + durationText(to - from, data.ticks)), element("p", "Events: " + events),
 		makeTable(columns, rows.slice(0, 1000).map((row) => [row.lane, row.state, row.by || row.reason, row.task, row.ns, row.ns / (to - from), row.count, percentile(row, 0.5), percentile(row, 0.99), row.undecided])));
 	if (rows.length > 1000)
 		parent.append(element("p", rows.length - 1000 + " more rows: select a shorter part."));

@@ -19,9 +19,10 @@ class Timeline {
 		this.waiting = false;
 		this.palette = ["dim"]; // colours, the first of what was not searched for
 		this.colours = {}; // by kind and label: an index of the palette
-		for (const kind of ["cpu", "hyp", "vcpu", "task"])
+		for (const kind of ["cpu", "hyp", "vcpu", "task", "mark"])
 			this.colours[kind] = Uint16Array.from(data.labels, (label) => this.paletteIndex(labelColour(kind, label)));
 		this.shares = new Shares(this.palette.length);
+		this.run = { index: 0, from: 0, to: 0 }; // pixels of one colour that are to be drawn
 		this.unfolded = new Set(); // machines whose tasks are shown
 		this.arrange();
 	}
@@ -85,7 +86,7 @@ class Timeline {
 	}
 
 	// The event at a place, else the span, else the sums of short ones, else the loss: {lane, event}, {lane, i},
-	// {lane, bucket}, {lane, loss}; of a lane that unfolds its title: {lane, title}.
+	// {lane, bucket}, also of events a second, {lane, loss}; of a lane that unfolds its title: {lane, title}.
 	find(x, y) {
 		const lane = this.laneAt(y), time = this.time(x), near = this.time(x + 1.5) - time;
 		let best = null;
@@ -107,7 +108,7 @@ class Timeline {
 			return best;
 		const bucket = Math.floor(time / this.data.bucket), cell = firstCell(lane.cells, bucket);
 
-		if (cell < lane.cells.n && lane.cells.bucket[cell] === bucket)
+		if (lane.counts || (cell < lane.cells.n && lane.cells.bucket[cell] === bucket))
 			return { lane, bucket };
 		const loss = lane.losses.find((one) => one.from <= time + near && time - near < one.to);
 		return loss ? { lane, loss } : { lane };
@@ -213,6 +214,8 @@ class Timeline {
 		c.rect(LEFT, top, this.plotWidth, LANE);
 		c.clip();
 		this.box(this.raised, LEFT, top, this.plotWidth, LANE);
+		if (lane.counts)
+			drawRates(this, lane, top);
 		this.drawCells(lane, top);
 		for (const loss of lane.losses)
 			this.box("hatched", this.x(loss.from), top, Math.max(1, this.x(loss.to) - this.x(loss.from)), LANE);
@@ -264,6 +267,7 @@ class Timeline {
 			const index = this.labelColour(colours, spans.label[i]);
 
 			if (width >= 1) {
+				this.drawRun(top);
 				this.box(this.palette[index], x, top, width, LANE);
 				this.drawName(lane, i, this.palette[index], x, top, width);
 				this.drawBounds(spans, i, x, top, width, scale);
@@ -276,14 +280,32 @@ class Timeline {
 			shares.add(index, width);
 		}
 		this.drawPixel(pixel, top);
+		this.drawRun(top);
 		if (this.chosen && this.chosen.lane === lane)
 			this.drawChosen(spans, this.chosen.i, top);
 	}
 
+	// Pixels of one colour next to each other are drawn at once.
 	drawPixel(pixel, top) {
-		if (this.shares.used.length)
-			this.box(this.palette[this.shares.most], pixel, top, 1, LANE);
-		this.shares.clear();
+		const { run, shares } = this;
+
+		if (!shares.used.length)
+			return;
+		if (run.index !== shares.most || run.to !== pixel) {
+			this.drawRun(top);
+			run.index = shares.most;
+			run.from = pixel;
+		}
+		run.to = pixel + 1;
+		shares.clear();
+	}
+
+	drawRun(top) {
+		const run = this.run;
+
+		if (run.to > run.from)
+			this.box(this.palette[run.index], run.from, top, run.to - run.from, LANE);
+		run.from = run.to = 0;
 	}
 
 	drawName(lane, i, colour, x, top, width) {
@@ -351,29 +373,6 @@ class Timeline {
 			c.fillStyle = this.faint;
 			c.fillText(this.data.ticks ? text : text.slice(0, text.length - 9 + digits).replace(/\.$/, ""), x + 3, RULER / 2);
 		}
-	}
-}
-
-// Amounts by colour.
-class Shares {
-	constructor(n) {
-		this.of = new Float64Array(n);
-		this.used = []; // those with an amount
-		this.most = 0; // the one with the greatest amount
-	}
-
-	add(index, amount) {
-		if (!this.of[index])
-			this.used.push(index);
-		this.of[index] += amount;
-		if (this.of[index] > this.of[this.most])
-			this.most = index;
-	}
-
-	clear() {
-		for (const index of this.used)
-			this.of[index] = 0;
-		this.used.length = 0;
 	}
 }
 
