@@ -3,10 +3,8 @@
 #define HYPTRACE_AGENT_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
-#include "record/plan/plan.h"
 #include "record/profile/profile.h"
 #include "file/wire/transport.h"
 #include "record/tracefs/instance.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace-agent: messages, options, the tracing directory, what a killed agent left, the privileges that it
  * drops, and the start. */
-#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -10,14 +9,11 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "agent.h"
-#include "base/array.h"
 #include "base/files.h"
-#include "base/opts.h"
 #include "base/shim.h"
 #include "base/signals.h"
 #include "record/tracefs/dir.h"

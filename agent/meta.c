@@ -2,7 +2,6 @@
 /* The head of a trace.dat that the recorder puts before the pages. */
 #include "agent.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "file/dat/options.h"

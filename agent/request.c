@@ -5,10 +5,8 @@
  * pass: no path, no command, nothing that costs the guest without bound.
  */
 #include "agent.h"
-#include "base/array.h"
 #include "base/files.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 
 #define TEXT_MAX   4000

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One recording of a recorder: the buffer is made ready, the answer, the metadata, the pages, the end. */
-#include "base/array.h"
 #include "base/files.h"
 #include "agent.h"
 
@@ -9,7 +8,6 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "file/dat/page.h"
 #include "record/tracefs/dir.h"
 #include "record/clock/counter.h"
 

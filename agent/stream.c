@@ -3,7 +3,6 @@
 #include "agent.h"
 #include "base/files.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>

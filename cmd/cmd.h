@@ -3,7 +3,6 @@
 #define HYPTRACE_CMD_H
 
 #include "record/session/session.h"
-#include "base/opts.h"
 #include "read/part.h"
 
 /* Exit statuses of every command. */

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Completion of command lines, for the shells' files (cmd/completion): options by the tables, their arguments
  * by what the system or the recordings at hand have. */
-#include <ctype.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "cmd.h"
-#include "base/array.h"
 #include "base/files.h"
-#include "file/dat/format.h"
 #include "record/guest/guest.h"
 #include "read/inputs.h"
 #include "record/drain/remote.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Text that commands print on the terminal: usage, messages, progress, the summary of a recording. */
-#include <fcntl.h>
 #include <limits.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cmd.h"
 #include "api/handle.h"

@@ -2,7 +2,6 @@
 /* hyptrace cut: writes a part of recordings' time, or pieces of one length, as trace.dat files. */
 #include "cmd.h"
 #include "api/handle.h"
-#include "base/array.h"
 #include "file/dat/copy.h"
 
 #define CUT_PIECES_MAX 10000

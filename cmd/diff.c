@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace diff: two recordings, a second of the one against a second of the other. */
-#include <math.h>
-
 #include "ask/states/significance.h"
 #include "ask/states/series.h"
 #include "api/handle.h"
 #include "cmd.h"
-#include "base/answer.h"
-#include "base/array.h"
 
 #define ROWS 20
 

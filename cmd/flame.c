@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace flame: the stacks of recordings as folded text, and as a flame graph. */
 #include <stdarg.h>
-#include <unistd.h>
 
 #include "ask/flame/picture.h"
 #include "ask/flame/profiles.h"
@@ -12,7 +11,6 @@
 #include "read/filter.h"
 #include "base/answer.h"
 #include "base/outfile.h"
-#include "base/array.h"
 #include "base/files.h"
 
 struct flame_command {

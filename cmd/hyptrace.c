@@ -4,7 +4,6 @@
 #include <glob.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/escape.h"
 #include "base/shim.h"
 #include "cmd.h"

@@ -3,7 +3,6 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"
-#include "base/array.h"
 
 #define WORST_MAX 100
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace path: why something happened only then, back across guest and host. */
-#include <ctype.h>
-
 #include "api/handle.h"
 #include "cmd.h"
 #include "ask/path/path.h"
-#include "ask/states/pass.h"
-#include "base/array.h"
 
 struct path_opts {
 	const char *at, *guest, *task;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "ask/live/live.h"
-#include "base/array.h"
 #include "convert/export/export.h"
 #include "read/pipeline.h"
 #include "report-priv.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* report -w: from sched_wakeup (or _new) of a task to the sched_switch that it begins to run at. */
-#include "base/array.h"
-#include "base/map.h"
 #include "report-priv.h"
 
 struct stats {

@@ -7,7 +7,6 @@
 #include "cmd.h"
 #include "ask/sql/sql.h"
 #include "base/answer.h"
-#include "base/array.h"
 #ifdef HYPTRACE_LIBEDIT
 #include <editline/readline.h>
 #endif

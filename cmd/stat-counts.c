@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: counts of each buffer, CPU and event. */
 #include "stat-priv.h"
-#include "base/array.h"
 
 static const struct reader_buffer *count_buffer(const struct stat_answer *s, size_t input, size_t buffer)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: exits, with perf's columns; time in the hypervisor, the firmware and programs' spans. */
 #include "stat-priv.h"
-#include "base/array.h"
 
 /* Rows of one table, added up as --per says. */
 struct exit_sum {

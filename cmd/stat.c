@@ -3,7 +3,6 @@
 #include "api/handle.h"
 #include "cmd.h"
 #include "stat-priv.h"
-#include "base/array.h"
 
 /* Sources of a table. */
 enum {

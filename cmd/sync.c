@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/answer.h"
-#include "base/array.h"
 #include "base/outfile.h"
 #include "file/dat/copy.h"
 #include "file/dat/options.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "base/array.h"
 #include "base/escape.h"
 
 #define NOT_RUN 126 /* what a shell exits with that cannot run a command, or more */

@@ -7,7 +7,6 @@
 #include "cmd.h"
 #include "ask/live/live.h"
 #include "stat-priv.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/signals.h"
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace why: the causes of a slow tail. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/handle.h"
 #include "ask/why/why.h"
-#include "base/array.h"
 #include "cmd.h"
 #include "latency-answer.h"
 

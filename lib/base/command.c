@@ -3,13 +3,11 @@
 #include "base/command.h"
 #include "base/files.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 const struct command command_none = { .pid = -1, .go = -1, .exec_error = -1, .end_fd = -1 };
 

@@ -2,14 +2,8 @@
 /* Reads and writes whole files, and lists directories. */
 #include "base/files.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/buf.h"
-#include "base/strings.h"
 
 /* read, or pread at *offset. */
 static ssize_t read_loop(int fd, void *data, size_t len, const uint64_t *offset)

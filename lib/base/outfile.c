@@ -2,14 +2,10 @@
 /* The file or directory that a command writes: found safely, written beside its end, put in place whole. */
 #include "base/outfile.h"
 #include "base/files.h"
-#include "base/strings.h"
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #define LINKS_MAX   40 /* as in the kernel */
 #define OUTDIR_DEEP 8  /* levels of directories that are removed */

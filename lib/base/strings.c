@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 
-#include "base/array.h"
 #include "base/buf.h"
 #include "base/cursor.h"
 

@@ -2,7 +2,9 @@
 #ifndef HYPTRACE_STRINGS_H
 #define HYPTRACE_STRINGS_H
 
-#include "base/std.h"
+#include "base/array.h"
+
+#include <ctype.h>
 
 /* Zero-initialised = empty; owns copies of its strings. */
 struct strlist {

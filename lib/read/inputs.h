@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_INPUTS_H
 #define HYPTRACE_INPUTS_H
 
-#include "read/filetime.h"
 #include "read/tepfile.h"
 #include "base/field.h"
 #include "base/strings.h"

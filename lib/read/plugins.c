@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Decoders of events: ours, which are linked, and others' plugins of libtraceevent, which are loaded. */
 #include "read/tepfile.h"
-#include "base/array.h"
 #include "base/strings.h"
 
 #include <dlfcn.h>

@@ -4,7 +4,6 @@
 
 #include "file/dat/print-format.h"
 #include "base/cursor.h"
-#include "base/array.h"
 
 /* libtraceevent wants its texts to end with a NUL, and some of them to be its own. */
 static int tepfile_text(struct tep_handle *tep, const struct dat_text *text,

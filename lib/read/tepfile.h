@@ -5,9 +5,7 @@
 #include <traceevent/event-parse.h>
 
 #include "read/merge.h"
-#include "file/dat/reader.h"
 #include "base/map.h"
-#include "base/log.h"
 #include "base/decode/event-text.h"
 
 /*

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 
 #include "text-priv.h"
-#include "base/array.h"
 
 void text_refuse(struct text_build *b, const char *fmt, ...)
 {

@@ -3,7 +3,6 @@
 #define HYPTRACE_TEXT_PRIV_H
 
 #include "base/decode/conversion.h"
-#include "base/decode/event-text.h"
 #include "read/text.h"
 #include "base/arena.h"
 

@@ -2,8 +2,6 @@
 /* Programs for events' texts: made of print formats and of plugins' rows, kept and given up. */
 #include <ctype.h>
 
-#include "base/array.h"
-#include "read/tepfile.h"
 #include "read/text.h"
 #include "text-priv.h"
 

@@ -2,8 +2,6 @@
 /* Pairs the begins and ends that programs mark. */
 #include "spans/marks.h"
 
-#include "base/array.h"
-
 #define LANES_ALL  ((1u << MARKS_OPEN) - 1)
 #define ANY_BUFFER UINT32_MAX
 

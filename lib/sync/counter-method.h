@@ -3,7 +3,6 @@
 #define HYPTRACE_COUNTER_METHOD_H
 
 #include "record/clock/cntvoff.h"
-#include "record/clock/counter.h"
 #include "sync/evidence.h"
 
 /*

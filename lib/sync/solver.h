@@ -3,7 +3,6 @@
 #define HYPTRACE_SYNC_SOLVER_H
 
 #include "sync/sync.h"
-#include "base/log.h"
 
 /* The solver's own data and steps: for the files of this room alone. */
 

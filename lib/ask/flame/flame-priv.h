@@ -5,8 +5,6 @@
 #include "ask/flame/flame.h"
 #include "ask/flame/functions.h"
 #include "ask/flame/maps.h"
-#include "base/map.h"
-#include "base/strings.h"
 #include "read/filter.h"
 
 /* Shared by the files of hyptrace flame: items are made of records on every core, then taken in order. */

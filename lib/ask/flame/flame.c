@@ -4,7 +4,6 @@
 
 #include "ask/states/markers.h"
 #include "ask/flame/flame-priv.h"
-#include "base/array.h"
 
 /* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */
 static int flame_stack_names(struct flame *f, const struct flame_item *i, const struct flame_address *a,

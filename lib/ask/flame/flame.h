@@ -4,7 +4,6 @@
 
 #include "ask/flame/tree.h"
 #include "ask/states/pass.h"
-#include "base/strings.h"
 
 /*
  * The stacks of recordings: those that were recorded (kernel_stack and user_stack behind an event, arrays

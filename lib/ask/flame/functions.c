@@ -2,9 +2,6 @@
 /* Names of functions by kallsyms, and of what processes have mapped by PROCMAPS. */
 #include "ask/flame/functions.h"
 
-#include <ctype.h>
-
-#include "base/array.h"
 #include "base/cursor.h"
 #include "base/strings.h"
 

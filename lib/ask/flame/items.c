@@ -6,7 +6,6 @@
 
 #include "ask/flame/flame-priv.h"
 #include "ask/states/markers.h"
-#include "base/array.h"
 
 /* Ftrace's own code in a stack (kernel/trace/trace.c). */
 #define TRAMPOLINE INT_MAX

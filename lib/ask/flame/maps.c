@@ -5,7 +5,6 @@
 #include <limits.h>
 
 #include "read/timeline.h"
-#include "base/array.h"
 
 struct flame_map_event {
 	unsigned int id; /* UINT_MAX: the file has none */

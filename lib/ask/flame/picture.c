@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "base/answer.h"
-#include "base/array.h"
 #include "base/svg.h"
 
 /* flame.js and flame.css, without their comments */

@@ -4,7 +4,6 @@
 #include "ask/flame/tree.h"
 
 #include "base/arena.h"
-#include "base/array.h"
 #include "base/escape.h"
 #include "base/map.h"
 

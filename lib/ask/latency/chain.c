@@ -2,8 +2,6 @@
 /* Finds pairs and chains of events by key, as far as clocks and losses leave them certain. */
 #include "ask/latency/chain.h"
 
-#include "base/array.h"
-
 #define HELD_MAX (1u << 14)
 
 /* The latest time that an event of a machine may have come at. */

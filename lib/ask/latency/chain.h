@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_LATENCY_CHAIN_H
 #define HYPTRACE_LATENCY_CHAIN_H
 
-#include "base/array.h"
 #include "base/map.h"
 
 /* Key that events must have in common: a value, and its scope. */

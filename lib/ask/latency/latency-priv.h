@@ -3,7 +3,6 @@
 #define HYPTRACE_LATENCY_PRIV_H
 
 #include "ask/latency/latency.h"
-#include "ask/states/pass.h"
 
 /* A term in an input. */
 struct latency_source {

@@ -3,7 +3,6 @@
  * results; counts what is in virtio's queues. */
 #include "ask/latency/latency-priv.h"
 #include "ask/latency/latency.h"
-#include "base/array.h"
 
 #define QUEUES_MAX 256 /* further ones share a row */
 

@@ -2,8 +2,6 @@
 /* The steps before a moment, searched for those of a task or a CPU. */
 #include "ask/path/window.h"
 
-#include "base/array.h"
-
 /* since: from when on all rows are kept if none is left. */
 static void path_window_drop(struct path_window *w, size_t n, uint64_t since)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* An SQLite that has the files as its tables, and cannot change anything: statements in, rows out. */
-#include "base/array.h"
 #include "ask/sql/sql.h"
 
 #include "read/print.h"

@@ -2,7 +2,6 @@
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
 #include "ask/states/exits.h"
 #include "ask/states/gaps.h"
-#include "base/array.h"
 #include "base/decode/esr.h"
 #include "base/decode/smccc.h"
 

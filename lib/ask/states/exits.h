@@ -4,8 +4,6 @@
 
 #include "ask/states/pass.h"
 #include "ask/states/tally.h"
-#include "ask/states/sums.h"
-#include "base/map.h"
 
 /*
  * Guests' exits. Handling one takes from a thread's kvm_exit to its next kvm_entry: what perf kvm stat

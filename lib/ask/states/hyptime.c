@@ -2,8 +2,6 @@
 /* Adds visits to the hypervisor up by their reasons, and the firmware's calls between them. */
 #include "ask/states/hyptime.h"
 
-#include "base/array.h"
-
 struct hyp_cpu {
 	struct visit visit;
 	uint64_t since; /* the firmware's call */

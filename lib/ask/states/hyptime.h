@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_HYPTIME_H
 #define HYPTRACE_HYPTIME_H
 
-#include "ask/states/histogram.h"
 #include "ask/states/pass.h"
 #include "ask/states/tally.h"
 

@@ -3,8 +3,6 @@
 #include "ask/states/markers.h"
 
 #include "ask/states/gaps.h"
-#include "base/array.h"
-#include "spans/marks.h"
 
 #define NAMES_MAX 4096
 

@@ -4,7 +4,6 @@
 
 #include "ask/states/histogram.h"
 #include "ask/states/pass.h"
-#include "base/decode/mark-lines.h"
 #include "spans/marks.h"
 
 /*

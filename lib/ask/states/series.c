@@ -2,15 +2,11 @@
 /* A recording as figures by slices of its time. */
 #include "ask/states/series.h"
 
-#include <ctype.h>
-
 #include "ask/states/counts.h"
 #include "ask/states/exits.h"
 #include "ask/states/hyptime.h"
 #include "ask/states/states.h"
 #include "read/pipeline.h"
-#include "base/array.h"
-#include "base/map.h"
 
 /* A thread's counts of events by slice. */
 struct series_worker {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tasks, vCPUs and CPUs that are known, the states that follow from that, and their spans. */
 #include "ask/states/states-priv.h"
-#include "base/array.h"
 
 static const struct state_view unknown_view = { .cpu = STATE_NO_CPU,
 						.other = STATE_NO_TASK,

@@ -4,7 +4,6 @@
 
 #include "ask/states/states.h"
 #include "base/arena.h"
-#include "base/map.h"
 
 /*
  * Threads, CPUs and vCPUs as they are known at a time (states-sched.c, states-kvm.c), and the states that

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The model of where time goes: takes steps in the order of time. */
-#include "base/array.h"
 #include "ask/states/states-priv.h"
 
 static void input_begin(const struct states *st, struct state_input *in, const struct input *of)

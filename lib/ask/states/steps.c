@@ -4,8 +4,6 @@
 
 #include "base/decode/esr.h"
 #include "base/arena.h"
-#include "base/array.h"
-#include "base/map.h"
 
 /* Steps by system and name of their event, with the fields for a and b. NULL system: the hypervisor's; NULL
  * name: each that is not another row's. */

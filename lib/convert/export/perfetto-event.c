@@ -4,8 +4,6 @@
  * spans that programs mark (spans/marks.h). Slices of one track must nest: those that overlap in a source go
  * to lanes, which are tracks of the same name.
  */
-#include "base/array.h"
-#include "base/decode/perfetto-events.h"
 #include "convert/export/perfetto-priv.h"
 
 /* Whether a field of the message can hold the event's. */

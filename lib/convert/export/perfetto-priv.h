@@ -6,7 +6,6 @@
 #include "ask/states/states.h"
 #include "base/arena.h"
 #include "base/decode/perfetto-events.h"
-#include "base/field.h"
 #include "base/protobuf.h"
 #include "convert/export/export.h"
 #include "spans/marks.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* hyptrace export --perfetto: what comes first in a trace, which part takes which record, and the tracks of
  * the hypervisor. */
-#include "base/cursor.h"
 #include "base/decode/esr.h"
 #include "base/decode/smccc.h"
 #include "base/files.h"

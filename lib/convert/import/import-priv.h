@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_IMPORT_PRIV_H
 #define HYPTRACE_IMPORT_PRIV_H
 
-#include "file/dat/page.h"
 #include "record/spool/spool.h"
 
 /* Shared by import.c, pftrace-kind.c and pftrace-machine.c. */

@@ -3,8 +3,6 @@
 #define HYPTRACE_IMPORT_H
 
 #include "record/drain/remote.h"
-#include "base/log.h"
-#include "base/strings.h"
 
 /*
  * Adds what was read from a hypervisor's trace buffer without hyptrace to a

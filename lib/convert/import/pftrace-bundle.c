@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A bundle of a CPU's events, with those of compact_sched, in the order of time. */
-#include "base/cursor.h"
 #include "convert/import/pftrace-priv.h"
-#include "base/array.h"
 
 enum {
 	SWITCH_TIMESTAMP = 1,

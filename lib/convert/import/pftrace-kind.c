@@ -5,11 +5,8 @@
  * kernel's.
  */
 #include "base/files.h"
-#include "file/dat/format.h"
-#include "record/hyp/hypevents.h"
 #include "convert/import/import-priv.h"
 #include "convert/import/pftrace-priv.h"
-#include "base/array.h"
 
 #define FORMAT_MAX  (1u << 20)
 #define COLUMNS_MAX 2048 /* bytes of a record but for its texts, which get the rest of a page */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A machine of a Perfetto trace: its buffers, tasks and symbols, in a spool that becomes its file. */
-#include "file/dat/format.h"
 #include "record/drain/spool-to-dat.h"
 #include "convert/import/import-priv.h"
 #include "convert/import/pftrace-priv.h"

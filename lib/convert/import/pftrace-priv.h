@@ -4,8 +4,6 @@
 
 #include "base/decode/perfetto-events.h"
 #include "base/map.h"
-#include "file/dat/page.h"
-#include "record/spool/spool.h"
 #include "base/protobuf.h"
 #include "convert/import/import.h"
 

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A file of QEMU's trace events: read whole, put into the order of time (its threads write past each other),
  * written. */
-#include "base/cursor.h"
-#include "convert/import/import.h"
-
-#include <sys/stat.h>
 #include <time.h>
 
-#include "file/dat/format.h"
 #include "convert/import/qemu-priv.h"
 #include "file/wire/hypertrace-ring.h"
-#include "base/array.h"
 #include "base/outfile.h"
 #include "base/files.h"
 

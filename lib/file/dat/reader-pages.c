@@ -6,7 +6,6 @@
 #include <zstd_errors.h>
 
 #include "file/dat/reader-priv.h"
-#include "base/array.h"
 #include "base/files.h"
 
 #define KEPT 16

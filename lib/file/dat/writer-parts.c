@@ -2,7 +2,6 @@
 /* Parts of both versions of a trace.dat: the magic, the texts, the options. */
 #include "file/dat/writer-parts.h"
 #include "base/files.h"
-#include "base/strings.h"
 
 void dat_put_magic(struct dat_out *o, int version, uint32_t page_size)
 {

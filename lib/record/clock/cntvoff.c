@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A probe on kvm_timer_vcpu_load: what CNTVOFF each VM has, from a trace instance of its own. */
-#include <fcntl.h>
 #include <glob.h>
-#include <unistd.h>
 
 #include "record/clock/cntvoff.h"
 #include "file/dat/format.h"
 #include "file/dat/page.h"
 #include "record/tracefs/dynamic.h"
 #include "record/tracefs/instance.h"
-#include "base/array.h"
 #include "base/files.h"
 
 #define SIZE_KB	 "128" /* per CPU: 3000 loads */

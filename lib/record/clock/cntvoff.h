@@ -3,7 +3,6 @@
 #define HYPTRACE_CNTVOFF_H
 
 #include "record/clock/counter.h"
-#include "record/tracefs/undo.h"
 
 /* From `first` to `last` (ns, host's trace clock) vCPUs of VM `vm` were loaded with this CNTVOFF. */
 struct cntvoff_span {

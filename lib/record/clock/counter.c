@@ -3,12 +3,9 @@
 #include "base/files.h"
 #include "record/clock/counter.h"
 
-#include <fcntl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "file/dat/page.h"
-#include "base/array.h"
 
 #define PATH_LEN 96 /* of a file of the instance, which has a pid in its name */
 #define MARK_TAG 0x63797368u

@@ -3,11 +3,9 @@
 #include "record/clock/cntvoff.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 
 #include "base/files.h"
-#include "base/strings.h"
 
 #define DRAIN_MS 250 /* the probe's buffer holds that much */
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A buffer of the host's tracefs as a source for the recorder. */
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "record/drain/source.h"
 #include "record/drain/splice.h"
 #include "record/tracefs/dir.h"
 #include "base/files.h"

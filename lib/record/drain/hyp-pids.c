@@ -4,10 +4,6 @@
 
 #include <unistd.h>
 
-#include "file/dat/format.h"
-#include "file/dat/page.h"
-#include "record/hyp/hypevents.h"
-
 struct tasks {
 	int fd;
 	off_t offset;

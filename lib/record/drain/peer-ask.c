@@ -7,8 +7,6 @@
 
 #include <sys/mman.h>
 
-#include "file/dat/page.h"
-#include "file/dat/reader.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
 

@@ -3,11 +3,8 @@
 #include "record/drain/peer.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "file/wire/msg.h"
 #include "base/files.h"
 
 #define OUTER_ROUNDS 8 /* questions at the start and at the end */

@@ -4,11 +4,9 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "record/drain/splice.h"
 #include "base/files.h"
-#include "base/strings.h"
 
 #define PIECE	   (1u << 20) /* bytes, where the stream is copied */
 #define PAUSES_MAX (16u << 20)

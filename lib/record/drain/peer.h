@@ -2,10 +2,7 @@
 #ifndef HYPTRACE_PEER_H
 #define HYPTRACE_PEER_H
 
-#include <stdatomic.h>
-
 #include "sync/counter-method.h"
-#include "file/wire/msg.h"
 #include "record/drain/source.h"
 #include "record/spool/spool.h"
 #include "file/wire/transport.h"

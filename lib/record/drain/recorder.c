@@ -8,7 +8,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "file/wire/msg.h"
 #include "base/files.h"

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes what is or was read from a hypervisor's buffer, text or raw, as full records to the spool. */
-#include <ctype.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "record/hyp/nvhe.h"
 #include "record/drain/splice.h"
 #include "record/drain/remote.h"
 #include "record/drain/repair.h"
-#include "base/array.h"
 #include "base/files.h"
 
 /* More than the kernel's trace_seq holds: one read takes a whole trace_seq. */

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The hypervisor's trace instance: found, set up, switched on and off. */
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/files.h"
 #include "record/drain/remote.h"

@@ -3,10 +3,8 @@
 #define HYPTRACE_REMOTE_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "record/hyp/hypevents.h"
-#include "file/dat/page.h"
 #include "record/plan/plan.h"
 #include "record/drain/source.h"
 #include "record/spool/spool.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The way of pages from the kernel or a socket into the spool: spliced, or copied where that cannot be. */
-#include <fcntl.h>
 #include <poll.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "record/drain/splice.h"
 #include "base/files.h"

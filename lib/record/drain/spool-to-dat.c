@@ -3,9 +3,6 @@
  * From a spool to a trace.dat, in the order in which the file is made: event formats, texts, buffers,
  * options; then the writer has it all. Nothing in the spool is changed.
  */
-#include <unistd.h>
-
-#include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
 #include "base/outfile.h"

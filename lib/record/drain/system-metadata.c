@@ -4,8 +4,6 @@
 #include "base/cursor.h"
 #include "base/files.h"
 
-#include <fcntl.h>
-
 #define FORMAT_MAX (1u << 20)
 #define NAMES_MAX  (128u << 20)
 

@@ -4,7 +4,6 @@
 
 #include <limits.h>
 
-#include "base/array.h"
 #include "base/files.h"
 
 const char *guest_how_name(enum guest_how how)

@@ -8,11 +8,9 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "record/guest/guest-priv.h"
 #include "base/json.h"
-#include "base/array.h"
 #include "base/files.h"
 
 #define ANSWER_MAX    (1u << 20)

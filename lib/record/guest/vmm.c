@@ -5,7 +5,6 @@
 #include <limits.h>
 
 #include "base/json.h"
-#include "base/array.h"
 #include "base/cursor.h"
 
 struct argv {

@@ -2,8 +2,6 @@
 /* Patterns at work: an event's text into its fields, and the formats for the file. */
 #include "record/hyp/text-pattern.h"
 
-#include <ctype.h>
-
 /* The text not yet read. */
 struct rest {
 	const char *p, *end;

@@ -2,9 +2,6 @@
 /* Takes the print format of an event of the hypervisor apart. */
 #include "record/hyp/text-pattern.h"
 #include "base/decode/conversion.h"
-#include "base/array.h"
-
-#include <ctype.h>
 
 #define REASON_FN "__hyp_enter_exit_reason_str("
 #define WIDTH_MAX 64

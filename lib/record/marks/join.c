@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Doorbells in the host's pages become events of guests' programs. */
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cursor.h"
-#include "base/array.h"
 #include "base/files.h"
-#include "file/dat/format.h"
 #include "record/drain/spool-to-dat.h"
-#include "record/hyp/hypevents.h"
 #include "record/marks/rings.h"
 
 struct mark_record {

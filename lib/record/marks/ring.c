@@ -3,8 +3,6 @@
 #include "record/marks/ring.h"
 
 #include <stdatomic.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "file/wire/hypertrace-ring.h"
 #include "base/clock.h"

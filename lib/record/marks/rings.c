@@ -2,13 +2,11 @@
 /* Copies the events of guests' rings into the spool while they are recorded. */
 #include "record/marks/rings.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/files.h"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The plan of a recording: adds to its lists, and frees it. */
-#include <ctype.h>
-
 #include "record/plan/plan.h"
-#include "base/array.h"
 
 void event_plans_release(struct event_plan *v, size_t n)
 {

@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_PLAN_H
 #define HYPTRACE_PLAN_H
 
-#include "base/strings.h"
 #include "base/opts.h"
 #include "base/log.h"
 

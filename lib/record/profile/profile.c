@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Makes trace records from the kernel's perf records. For a recorder and an agent. */
-#include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
-#include "base/strings.h"
 #include "record/profile/profile-priv.h"
 #include "record/profile/profile.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #define MAPS_MAX	   (16u << 20) /* bytes of /proc/PID/maps */
 #define PROFILE_FRAMES_MAX 240 /* of a stack: with both a record still fits a page; kernels stop at 127 */

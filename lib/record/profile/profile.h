@@ -2,11 +2,8 @@
 #ifndef HYPTRACE_PROFILE_H
 #define HYPTRACE_PROFILE_H
 
-#include "file/dat/page.h"
 #include "record/drain/source.h"
 #include "record/spool/spool.h"
-#include "base/buf.h"
-#include "base/log.h"
 
 /*
  * Samples of all CPUs (record --profile), by the kernel's perf events, as the records below: each CPU's

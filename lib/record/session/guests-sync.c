@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The clocks of a recording's guests against the host's: by which method, and the options of both files. */
-#include "file/dat/writer.h"
 #include "record/session/guests.h"
-#include "record/spool/spool.h"
-#include "sync/evidence.h"
-#include "base/array.h"
 
 /*
  * A recording's pages as a source of evidence (sync/evidence.h): once all is
@@ -132,7 +128,7 @@ static int note_shift(const struct session_guests *all, const struct session_gue
 		return ret;
 	if (r->outside)
 		snprintf(by, sizeof(by), " by up to %.*f %s", !ticks, (double)r->worst / unit,
-			   ticks ? "ticks" : "us");
+			 ticks ? "ticks" : "us");
 	log_info(all->log,
 		 "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside%s)",
 		 g->spec.name, !ticks, (double)sync_median_bound(r) / unit, ticks ? "ticks" : "us",

@@ -2,13 +2,9 @@
 /* The guests of a recording at its two ends: who they are, and what becomes of their pages. */
 #include "record/session/guests.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "record/drain/repair.h"
 #include "base/files.h"
 #include "base/outfile.h"
-#include "base/array.h"
 
 #define SHARED_MEMORY "/dev/shm" /* a tmpfs */
 

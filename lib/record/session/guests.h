@@ -2,16 +2,11 @@
 #ifndef HYPTRACE_SESSION_GUESTS_H
 #define HYPTRACE_SESSION_GUESTS_H
 
-#include <stdatomic.h>
-
-#include "record/clock/cntvoff.h"
 #include "record/guest/guest.h"
 #include "record/drain/peer.h"
 #include "record/drain/recorder.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/session/session.h"
-#include "sync/evidence.h"
-#include "sync/result.h"
 #include "base/workers.h"
 
 /*

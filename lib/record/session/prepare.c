@@ -6,18 +6,12 @@
 #include <ftw.h>
 #include <limits.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/escape.h"
 #include "base/files.h"
 #include "base/program.h"
-#include "record/clock/counter.h"
 #include "record/drain/system-metadata.h"
-#include "record/guest/guest.h"
-#include "record/plan/plan.h"
 #include "record/session/session-priv.h"
 #include "record/tracefs/dir.h"
 

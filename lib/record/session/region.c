@@ -4,7 +4,6 @@
  * hypervisor's buffer and the samples, is switched after one of these, which is looked at all the time.
  */
 #include "record/session/session-priv.h"
-#include "record/plan/plan.h"
 
 static struct instance *region_gate(const struct session *s)
 {

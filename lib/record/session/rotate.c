@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A long recording's files: their time, their writing, pages that no longer count, and requests for one. */
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/array.h"
 #include "base/files.h"
-#include "base/workers.h"
 #include "record/drain/repair.h"
-#include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
 #include "record/session/session-priv.h"
-#include "record/spool/spool.h"
 
 /* Shared by the files of long recordings. */
 

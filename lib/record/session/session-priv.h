@@ -6,11 +6,8 @@
 #include "record/marks/rings.h"
 #include "record/tracefs/instance.h"
 #include "record/profile/profile.h"
-#include "record/drain/recorder.h"
 #include "record/drain/remote.h"
 #include "record/session/guests.h"
-#include "record/session/session.h"
-#include "record/tracefs/undo.h"
 #include "base/clock.h"
 
 /* Shared by session.c (the road), prepare.c (its first part) and recover.c. */

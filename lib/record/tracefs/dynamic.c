@@ -2,9 +2,6 @@
 /* Events made for a recording: written to dynamic_events, removed by the journal. */
 #include "record/tracefs/dynamic.h"
 #include "base/files.h"
-#include "base/strings.h"
-
-#include <ctype.h>
 
 #define FILE_NAME "dynamic_events"
 

@@ -2,15 +2,10 @@
 /* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
 #include "record/tracefs/undo.h"
 #include "record/tracefs/undo-priv.h"
-#include "base/array.h"
 #include "base/files.h"
-#include "base/strings.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #define VALUE_MAX (1u << 20)
 
