@@ -3,7 +3,6 @@
 #define HYPTRACE_AGENT_H
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "record/profile/profile.h"
 #include "file/wire/transport.h"

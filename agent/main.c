@@ -13,7 +13,6 @@
 #include <sys/un.h>
 
 #include "agent.h"
-#include "base/files.h"
 #include "base/shim.h"
 #include "base/signals.h"
 #include "record/tracefs/dir.h"

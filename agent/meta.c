@@ -6,7 +6,6 @@
 
 #include "file/dat/options.h"
 #include "file/dat/out.h"
-#include "base/files.h"
 
 /*
  * Metadata that the recorder puts before the pages: a trace.dat of version 7, not compressed, up to

@@ -5,7 +5,6 @@
  * pass: no path, no command, nothing that costs the guest without bound.
  */
 #include "agent.h"
-#include "base/files.h"
 
 #include <fnmatch.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Accepts recorders, and starts serving the first that asks for a recording. */
 #include "agent.h"
-#include "base/files.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One recording of a recorder: the buffer is made ready, the answer, the metadata, the pages, the end. */
-#include "base/files.h"
 #include "agent.h"
 
 #include <poll.h>

@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 
 #include "record/clock/counter.h"
-#include "base/files.h"
 
 /*
  * Stock takes 339 probes per CPU, one CPU after the other; the best of these is

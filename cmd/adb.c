@@ -10,8 +10,6 @@
 #include "base/shim.h"
 #include "cmd.h"
 #include "base/outfile.h"
-#include "base/escape.h"
-#include "base/files.h"
 #include "base/signals.h"
 
 /* A phone, as Android's adb reaches it. */

@@ -2,8 +2,9 @@
 #ifndef HYPTRACE_CMD_H
 #define HYPTRACE_CMD_H
 
+#include "api/handle.h"
 #include "record/session/session.h"
-#include "read/part.h"
+#include "base/escape.h"
 
 /* Exit statuses of every command. */
 enum {

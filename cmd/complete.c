@@ -2,9 +2,7 @@
 /* Completion of command lines, for the shells' files (cmd/completion): options by the tables, their arguments
  * by what the system or the recordings at hand have. */
 #include "cmd.h"
-#include "base/files.h"
 #include "record/guest/guest.h"
-#include "read/inputs.h"
 #include "record/drain/remote.h"
 
 #define COMPLETE_TEXT_MAX (64u << 20) /* of a file of tracefs: all functions of a large kernel have 10 MB */

@@ -4,10 +4,7 @@
 #include <sys/wait.h>
 
 #include "cmd.h"
-#include "api/handle.h"
 #include "base/answer.h"
-#include "base/escape.h"
-#include "base/files.h"
 #include "convert/import/import.h"
 #include "record/guest/guest.h"
 

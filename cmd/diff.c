@@ -2,7 +2,6 @@
 /* hyptrace diff: two recordings, a second of the one against a second of the other. */
 #include "ask/states/significance.h"
 #include "ask/states/series.h"
-#include "api/handle.h"
 #include "cmd.h"
 
 #define ROWS 20

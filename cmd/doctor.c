@@ -5,8 +5,6 @@
 #include <sys/utsname.h>
 
 #include "base/answer.h"
-#include "base/escape.h"
-#include "base/files.h"
 #include "cmd.h"
 #include "record/drain/remote.h"
 #include "record/guest/guest.h"

@@ -3,12 +3,10 @@
 #include <poll.h>
 #include <signal.h>
 
-#include "api/handle.h"
 #include "ask/sql/sql.h"
 #include "cmd.h"
 #include "convert/export/export.h"
 #include "base/outfile.h"
-#include "base/files.h"
 #include "base/signals.h"
 
 struct export_opts {

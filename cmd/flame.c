@@ -2,16 +2,12 @@
 /* hyptrace flame: the stacks of recordings as folded text, and as a flame graph. */
 #include <stdarg.h>
 
-#include "ask/flame/picture.h"
-#include "ask/flame/profiles.h"
 #include "ask/flame/flame.h"
-#include "api/handle.h"
 #include "base/decode/mark-lines.h"
 #include "cmd.h"
 #include "read/filter.h"
 #include "base/answer.h"
 #include "base/outfile.h"
-#include "base/files.h"
 
 struct flame_command {
 	const char *svg, *speedscope, *pprof, *output, *weight, *desc;

@@ -2,9 +2,7 @@
 /* The program: runs the command that is named, or lists them all; by the name of trace-cmd it serves some
  * lines and passes the others on. On a terminal it prints a hint for the next command. */
 #include <glob.h>
-#include <unistd.h>
 
-#include "base/escape.h"
 #include "base/shim.h"
 #include "cmd.h"
 

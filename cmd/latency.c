@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace latency: how long it takes from one event to the next, over buffers and machines. */
-#include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"
 

@@ -3,9 +3,7 @@
 #include <fnmatch.h>
 
 #include "base/answer.h"
-#include "base/files.h"
 #include "record/guest/guest.h"
-#include "base/escape.h"
 #include "record/drain/remote.h"
 #include "record/tracefs/dir.h"
 #include "cmd.h"

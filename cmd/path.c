@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace path: why something happened only then, back across guest and host. */
-#include "api/handle.h"
 #include "cmd.h"
 #include "ask/path/path.h"
 

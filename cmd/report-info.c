@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints facts about files instead of their events: --cpus, --events, --stat ... */
 #include <regex.h>
-#include <unistd.h>
 
 #include "report-priv.h"
-#include "base/escape.h"
 #include "base/cursor.h"
 
 /* "SYSTEM:EVENT", or one for both: a system that matches it is shown whole. */

@@ -4,7 +4,6 @@
 
 #include <traceevent/trace-seq.h>
 
-#include "api/handle.h"
 #include "cmd.h"
 #include "read/print.h"
 

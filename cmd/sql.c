@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sql: queries over recordings, as an argument or at a prompt. */
 #include <signal.h>
-#include <unistd.h>
 
-#include "api/handle.h"
 #include "cmd.h"
 #include "ask/sql/sql.h"
 #include "base/answer.h"

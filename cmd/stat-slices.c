@@ -2,7 +2,6 @@
 /* hyptrace stat --by TIME: exits and visits to the hypervisor by slices of time, as text or a picture. */
 #include "cmd.h"
 #include "stat-priv.h"
-#include "base/escape.h"
 #include "base/svg.h"
 
 #define LABEL 14 /* characters of a name */

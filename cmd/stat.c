@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: counts events and adds up where time went, in one reading. */
-#include "api/handle.h"
 #include "cmd.h"
 #include "stat-priv.h"
 

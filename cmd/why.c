@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace why: the causes of a slow tail. */
-#include "api/handle.h"
 #include "ask/why/why.h"
 #include "cmd.h"
 #include "latency-answer.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The file or directory that a command writes: found safely, written beside its end, put in place whole. */
 #include "base/outfile.h"
-#include "base/files.h"
 
 #include <linux/magic.h>
 #include <sys/file.h>

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_OUTFILE_H
 #define HYPTRACE_OUTFILE_H
 
-#include "base/std.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*

@@ -2,7 +2,6 @@
 /* The counter method: a guest's clock by the machine's counter and its CNTVOFF, or by pings. */
 #include <math.h>
 
-#include "base/array.h"
 #include "sync/counter-method-priv.h"
 
 #define SLEW_ALONE 5e-6 /* what a clock's rate may change by when nothing shows how it does */

@@ -4,8 +4,6 @@
  * offset is one unknown number, CNTVOFF, which all windows bound together; a VM that
  * was stopped has another one before than after.
  */
-#include <math.h>
-
 #include "sync/counter-method-priv.h"
 #include "sync/solver.h"
 

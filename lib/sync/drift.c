@@ -5,9 +5,6 @@
  * Along that line the rates differ by far less, so the slices are swept again,
  * and the corridor narrows.
  */
-#include <math.h>
-
-#include "base/array.h"
 #include "sync/solver.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */

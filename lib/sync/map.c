@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Maps guest CPUs to host threads by the threads that could have run their events. */
-#include <math.h>
-
 #include "sync/solver.h"
-#include "base/array.h"
 
 #define SOLVE_EVENTS 48 /* per CPU, to begin with */
 #define SOLVE_REACH  16 /* slices on each side */

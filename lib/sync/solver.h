@@ -3,6 +3,9 @@
 #define HYPTRACE_SYNC_SOLVER_H
 
 #include "sync/sync.h"
+#include "base/array.h"
+
+#include <math.h>
 
 /* The solver's own data and steps: for the files of this room alone. */
 

@@ -4,10 +4,7 @@
  * b - c] of the offset. The end points, sorted, show how many events are inside
  * at each offset.
  */
-#include <math.h>
-
 #include "sync/solver.h"
-#include "base/array.h"
 
 #define TAU_MIN	    3
 #define TAU_PART    1000	     /* 0.1 % of the events */

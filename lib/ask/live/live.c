@@ -6,7 +6,6 @@
 #include "record/drain/repair.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/guest/guest.h"
-#include "base/files.h"
 
 /* Pages of a buffer on their way into the file. */
 struct live_trim {

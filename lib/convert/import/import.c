@@ -3,7 +3,6 @@
  * event formats are given, or those of mainline. */
 #include <sys/random.h>
 
-#include "base/files.h"
 #include "base/outfile.h"
 #include "convert/import/import-priv.h"
 #include "convert/import/import.h"

@@ -3,7 +3,6 @@
 #include "record/drain/spool-to-dat.h"
 #include "convert/import/import-priv.h"
 #include "convert/import/pftrace-priv.h"
-#include "base/files.h"
 
 #define PID_BLOCKS 4096 /* of 1024 tasks: PID_MAX_LIMIT */
 

@@ -5,7 +5,6 @@
 
 #include "convert/import/pftrace-priv.h"
 #include "base/outfile.h"
-#include "base/files.h"
 
 #define CHUNK_MAX (1u << 20) /* bytes that are read at once */
 

@@ -6,7 +6,6 @@
 #include "convert/import/qemu-priv.h"
 #include "file/wire/hypertrace-ring.h"
 #include "base/outfile.h"
-#include "base/files.h"
 
 #define QEMU_FILE_MAX (1u << 30) /* bytes; it is held in memory */
 #define NS_PER_S      UINT64_C(1000000000)

@@ -2,7 +2,6 @@
 /* A buffer of the host's tracefs as a source for the recorder. */
 #include "record/drain/splice.h"
 #include "record/tracefs/dir.h"
-#include "base/files.h"
 
 struct host {
 	struct source source;

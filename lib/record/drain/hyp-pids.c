@@ -2,8 +2,6 @@
 /* The pids of hypervisor records: a walk along the host CPU's sched_switch records. */
 #include "record/drain/spool-to-dat.h"
 
-#include <unistd.h>
-
 struct tasks {
 	int fd;
 	off_t offset;

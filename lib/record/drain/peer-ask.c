@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The conversation with a guest's agent up to the start: the request, its answer, the metadata. */
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/cursor.h"
 #include "record/drain/peer.h"
 

@@ -5,8 +5,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include "base/files.h"
-
 #define OUTER_ROUNDS 8 /* questions at the start and at the end */
 #define INNER_ROUNDS 2
 #define LAST_MS	     2000

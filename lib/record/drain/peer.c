@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 
 #include "record/drain/splice.h"
-#include "base/files.h"
 
 #define PIECE	   (1u << 20) /* bytes, where the stream is copied */
 #define PAUSES_MAX (16u << 20)

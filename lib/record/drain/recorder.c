@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "file/wire/msg.h"
-#include "base/files.h"
 
 #define NUDGE_NS   5000000 /* between signals to a thread that is to stop */
 #define GIVE_UP_MS 5000	   /* for those of a source that cannot be drained */

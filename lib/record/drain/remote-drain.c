@@ -4,7 +4,6 @@
 #include "record/drain/splice.h"
 #include "record/drain/remote.h"
 #include "record/drain/repair.h"
-#include "base/files.h"
 
 /* More than the kernel's trace_seq holds: one read takes a whole trace_seq. */
 #define TEXT_CHUNK 65536

@@ -4,7 +4,6 @@
 #include <zlib.h>
 
 #include "record/drain/remote.h"
-#include "base/files.h"
 
 #define CONFIG_MAX (4u << 20)
 

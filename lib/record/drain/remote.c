@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "record/drain/remote.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"

@@ -7,7 +7,6 @@
 
 #include "record/hyp/nvhe.h"
 #include "record/drain/spool-to-dat.h"
-#include "base/files.h"
 
 #define MARK "hyp_early" /* a text */
 

@@ -2,8 +2,6 @@
 /* Checks a guest's pages in its spool, and empties or cuts bad ones; marks a recording's missing end. */
 #include "record/drain/repair.h"
 
-#include "base/files.h"
-
 /* One CPU's pages. */
 struct rewriter {
 	struct page_layout layout;

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "record/drain/splice.h"
-#include "base/files.h"
 
 #define PIPE_WANTED (1u << 20)
 

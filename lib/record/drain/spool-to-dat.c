@@ -4,7 +4,6 @@
  * options; then the writer has it all. Nothing in the spool is changed.
  */
 #include "base/cursor.h"
-#include "base/files.h"
 #include "base/outfile.h"
 #include "file/dat/options.h"
 #include "file/dat/pauses.h"

@@ -2,7 +2,6 @@
 /* Texts into the spool: event formats, symbols and names, of tracefs and /proc or of another trace.dat. */
 #include "record/drain/system-metadata.h"
 #include "base/cursor.h"
-#include "base/files.h"
 
 #define FORMAT_MAX (1u << 20)
 #define NAMES_MAX  (128u << 20)

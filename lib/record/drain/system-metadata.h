@@ -4,7 +4,6 @@
 
 #include "file/dat/reader.h"
 #include "record/spool/spool.h"
-#include "base/strings.h"
 
 /*
  * Copies the texts that a trace.dat needs from tracefs and /proc to the spool.

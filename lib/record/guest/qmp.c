@@ -5,13 +5,11 @@
  * another client holds it there is no greeting, and the timeout ends the wait.
  * HTTP has one GET, an agent a connection without a byte.
  */
-#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include "record/guest/guest-priv.h"
 #include "base/json.h"
-#include "base/files.h"
 
 #define ANSWER_MAX    (1u << 20)
 #define PROBE_HOLD_MS 200

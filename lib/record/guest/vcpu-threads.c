@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The host threads of a VM's vCPUs: by name, debugfs, QMP, or caught in KVM_RUN. */
 #include "record/guest/guest-priv.h"
-#include "base/files.h"
 
-#include <limits.h>
 #include <time.h>
 
 #define KVM_RUN_IOCTL	0xae80 /* _IO(KVMIO, 0x80) */

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include "base/cursor.h"
-#include "base/files.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/marks/rings.h"
 

@@ -8,7 +8,6 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
-#include "base/files.h"
 
 #define LOOK_NS 2000000 /* between two looks; but a thread rests nine times as long as a look took */
 #define REST	9

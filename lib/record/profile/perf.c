@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The kernel's perf events of all CPUs: opened, switched, closed, and their rings. For a recorder and an
  * agent. */
-#include "base/files.h"
 #include "record/profile/profile-priv.h"
 
 #include <sys/ioctl.h>

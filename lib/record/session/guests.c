@@ -3,7 +3,6 @@
 #include "record/session/guests.h"
 
 #include "record/drain/repair.h"
-#include "base/files.h"
 #include "base/outfile.h"
 
 #define SHARED_MEMORY "/dev/shm" /* a tmpfs */

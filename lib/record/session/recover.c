@@ -4,7 +4,6 @@
 #include "record/drain/repair.h"
 #include "record/session/session-priv.h"
 #include "record/tracefs/dir.h"
-#include "base/files.h"
 
 /*
  * A path that leads out of tracefs, or a source that writes pages of another size than

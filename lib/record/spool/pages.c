@@ -2,7 +2,6 @@
 /* The pages of a spool: their files, the ranges of them that count, other pages in their place, parts of
  * spools. */
 #include "record/spool/spool-priv.h"
-#include "base/files.h"
 
 #define RESERVE_STEP (4u << 20)
 

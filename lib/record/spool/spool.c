@@ -8,7 +8,6 @@
 #include <sys/file.h>
 
 #include "record/spool/spool-priv.h"
-#include "base/files.h"
 
 #define TEXT_MAX (256u << 20)
 

@@ -3,7 +3,7 @@
 #define HYPTRACE_SPOOL_H
 
 #include "file/dat/page.h"
-#include "base/buf.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*

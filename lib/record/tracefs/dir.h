@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_TRACEFS_DIR_H
 #define HYPTRACE_TRACEFS_DIR_H
 
-#include "base/std.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*

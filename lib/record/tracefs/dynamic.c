@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events made for a recording: written to dynamic_events, removed by the journal. */
 #include "record/tracefs/dynamic.h"
-#include "base/files.h"
 
 #define FILE_NAME "dynamic_events"
 

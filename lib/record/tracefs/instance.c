@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A buffer of the host's: its files, the reasons when one is refused, opening, regions, start and stop. */
 #include "record/tracefs/instance-priv.h"
-#include "base/files.h"
 
 #include <stdarg.h>
 

@@ -3,7 +3,6 @@
 #include "record/tracefs/undo-priv.h"
 #include "record/tracefs/dir.h"
 #include "base/cursor.h"
-#include "base/files.h"
 
 #include <sys/file.h>
 

@@ -2,7 +2,6 @@
 /* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
 #include "record/tracefs/undo.h"
 #include "record/tracefs/undo-priv.h"
-#include "base/files.h"
 
 #include <sys/file.h>
 #include <time.h>

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_UNDO_H
 #define HYPTRACE_UNDO_H
 
-#include "base/std.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*
