@@ -157,12 +157,12 @@ struct pf_marker {
 /* Slice or instant of a mark. */
 struct pf_mark {
 	struct mark mark;
-	enum pf_parent kind;
+	enum pf_kept_kind kind;
 	const char *name, *whole; /* of a slice, of an instant */
 	const char *client;	  /* as a pf_marker's */
 };
 
-static uint64_t marker_track(struct perfetto *pf, const struct mark_place *at, enum pf_parent kind)
+static uint64_t marker_track(struct perfetto *pf, const struct mark_place *at, enum pf_kept_kind kind)
 {
 	const struct mark_source *s = &pf->marks.v[at->source];
 	struct pf_marker *m = &pf->markers[at->source];

@@ -36,25 +36,50 @@ uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char
 	return pf->last_uuid;
 }
 
-struct parent {
-	struct pf_item item;
-	uint64_t uuid;
+struct pf_kept {
+	size_t input;
+	unsigned int number;
+	enum pf_kept_kind kind;
+	uint64_t value;
 };
 
-uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind,
+static bool kept_same(const void *numbers, size_t i, const void *wanted)
+{
+	const struct pf_kept *k = (const struct pf_kept *)numbers + i, *w = wanted;
+
+	return k->input == w->input && k->number == w->number && k->kind == w->kind;
+}
+
+static uint32_t kept_hash(const struct pf_kept *k)
+{
+	return map_hash((uint64_t)k->number << 32 | (uint64_t)k->input << 8 | k->kind);
+}
+
+uint64_t pf_kept(const struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind)
+{
+	const struct pf_kept wanted = { input, number, kind, 0 };
+	size_t i = map_find(&pf->numbers_map, kept_hash(&wanted), kept_same, pf->numbers, &wanted);
+
+	return i == MAP_NONE ? 0 : pf->numbers[i].value;
+}
+
+uint64_t pf_keep(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,
+		 uint64_t value)
+{
+	const struct pf_kept k = { input, number, kind, value };
+
+	pf->bad |=
+		map_push(&pf->numbers_map, kept_hash(&k), &pf->numbers, &pf->n_numbers, &k, sizeof(k)) != 0;
+	return value;
+}
+
+uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,
 		   const char *name)
 {
-	struct parent *p = pf_map_find(&pf->parents, input, number, kind);
+	int rank = kind < PF_CROSVM ? (int)kind : PF_CROSVM;
 
-	if (p)
-		return p->uuid;
-	p = pf_map_add(&pf->parents, sizeof(*p), input, number, kind);
-	if (!p) {
-		pf->bad = true;
-		return 0;
-	}
-	p->uuid = pf_track(pf, input, 0, name, kind < PF_CROSVM ? (int)kind : PF_CROSVM);
-	return p->uuid;
+	return pf_kept(pf, input, number, kind)
+		       ?: pf_keep(pf, input, number, kind, pf_track(pf, input, 0, name, rank));
 }
 
 static void track_event(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, int type,
