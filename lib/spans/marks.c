@@ -27,9 +27,7 @@ static int mark_source_of(struct marks *m, const struct mark *p, size_t *index)
 	if (m->n == MARKS_SOURCES)
 		return 0;
 	*index = m->n;
-	return array_push(&m->v, &m->n, &new, sizeof(new)) || map_insert(&m->by_source, hash, *index)
-		       ? -ENOMEM
-		       : 0;
+	return map_push(&m->by_source, hash, &m->v, &m->n, &new, sizeof(new));
 }
 
 /* The mark at that place is open no more. */

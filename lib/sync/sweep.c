@@ -75,16 +75,9 @@ static void sort_u32(uint32_t *v, uint32_t *tmp, size_t n, uint32_t max)
 		memcpy(v, from, n * sizeof(*v));
 }
 
-static bool time_before(const void *entry, const void *key)
-{
-	const uint64_t *time = entry, *limit = key;
-
-	return *time < *limit;
-}
-
 size_t cpu_lower(const struct sync_cpu *c, uint64_t time)
 {
-	return array_lower_bound(c->times, c->n, sizeof(*c->times), time_before, &time);
+	return array_lower_bound(c->times, c->n, sizeof(*c->times), u64_below, &time);
 }
 
 uint64_t slice_events(const struct problem *p, uint64_t t0, uint64_t t1)

@@ -202,9 +202,7 @@ static struct state_task *task_new(struct states *st, const struct state_input *
 				      in->index, pid))
 			goto fail;
 	}
-	if (array_push(&st->tasks, &st->n_tasks, &t, sizeof(struct state_task *)))
-		goto fail;
-	if (!map_insert(&st->by_task, task_hash(&k), st->n_tasks - 1))
+	if (!map_push(&st->by_task, task_hash(&k), &st->tasks, &st->n_tasks, &t, sizeof(struct state_task *)))
 		return t;
 fail:
 	st->error = -ENOMEM;

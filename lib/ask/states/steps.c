@@ -439,8 +439,7 @@ static void step_name_is(const struct step_input *in, const struct field_load *f
 	new.before = before;
 	if (at)
 		*at = new;
-	else if (array_push(&names->v, &names->n, &new, sizeof(new)) ||
-		 map_insert(&names->by_pid, map_hash((uint32_t)pid), names->n - 1))
+	else if (map_push(&names->by_pid, map_hash((uint32_t)pid), &names->v, &names->n, &new, sizeof(new)))
 		return; /* out of memory: the task keeps the name of the file's table */
 	if (in->tep && !tep_is_pid_registered(in->tep, (int)pid)) /* for libtraceevent's own printing */
 		tep_register_comm(in->tep, new.comm, (int)pid);

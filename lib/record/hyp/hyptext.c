@@ -207,15 +207,8 @@ static int lost_line(struct hyptext *t, struct cursor c)
 		t->bad++;
 		return 0;
 	}
-	if (cpu >= t->n_lost) {
-		uint64_t *lost = realloc(t->lost, ((size_t)cpu + 1) * sizeof(*lost));
-
-		if (!lost)
-			return -ENOMEM;
-		memset(lost + t->n_lost, 0, (cpu + 1 - t->n_lost) * sizeof(*lost));
-		t->lost = lost;
-		t->n_lost = (size_t)cpu + 1;
-	}
+	if (array_reach(&t->lost, &t->n_lost, (size_t)cpu + 1, sizeof(*t->lost)))
+		return -ENOMEM;
 	t->lost[cpu] = add_sat(t->lost[cpu], n);
 	return 0;
 }
