@@ -116,8 +116,8 @@ static int sync_pass(struct sync *s)
 		return ret;
 	clock_marker_collect(s->clock);
 	for (uint32_t i = 0; i < PROBES; i++) {
-		s->probes[i].sent = clock_marker_get(s->clock, 2 * i);
-		s->probes[i].back = clock_marker_get(s->clock, 2 * i + 1);
+		s->probes[i].sent = s->clock->ts[2 * i];
+		s->probes[i].back = s->clock->ts[2 * i + 1];
 		s->probes[i].seen = s->seen.ids[i] == i + 1 ? s->seen.ts[i] : 0;
 	}
 	return 0;

@@ -489,10 +489,7 @@ int flame_spans_open(struct flame *f, const struct inputs *in)
 
 void flame_spans_end(struct flame *f)
 {
-	struct markers_cut cut;
-
 	markers_finish(f->spans);
-	cut = markers_cut(f->spans);
-	f->counts.open = cut.begins + cut.ends;
-	f->counts.others = cut.others;
+	f->counts.open = f->spans->cut.begins + f->spans->cut.ends;
+	f->counts.others = f->spans->cut.others;
 }

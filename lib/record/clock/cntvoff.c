@@ -4,10 +4,8 @@
 
 #include "record/clock/cntvoff.h"
 #include "file/dat/format.h"
-#include "file/dat/page.h"
 #include "record/tracefs/dynamic.h"
 #include "record/tracefs/instance.h"
-#include "base/files.h"
 
 #define SIZE_KB	 "128" /* per CPU: 3000 loads */
 #define CPUS_MAX 1024

@@ -70,7 +70,22 @@ int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log
  * The host's side of the counter method while a recording runs: snapshots of its
  * counter and trace clock, and what CNTVOFF its VMs have, by a thread.
  */
-struct clock_sampler;
+struct clock_sampler {
+	/* For others to read, after the stop, but for what a log allows while it grows. */
+	struct counter_log host;
+	struct cntvoff_log cntvoff;
+	/* Private. */
+	struct clock_marker *marks;
+	struct cntvoff_probe *probe; /* NULL: this kernel has none */
+	bool tsc;		     /* look into debugfs instead */
+	pthread_mutex_t lock;	     /* of cntvoff */
+	int64_t interval_ms;
+	pthread_t thread;
+	bool running;
+	int stop_fd;
+	int error; /* of the thread: what was logged before is good */
+	const struct log *log;
+};
 
 /*
  * interval_ms: between snapshots; 0: at the start and at the end only. probe:
@@ -86,8 +101,5 @@ void clock_sampler_free(struct clock_sampler *c);
 
 /* While it runs: a copy of all up to now into an empty one, the caller's. 0 or -ENOMEM. */
 int clock_sampler_copy_cntvoff(struct clock_sampler *c, struct cntvoff_log *out);
-/* The sampler owns them; after the stop, but for what a log allows while it grows. */
-struct counter_log *clock_sampler_host(struct clock_sampler *c);
-const struct cntvoff_log *clock_sampler_cntvoff(const struct clock_sampler *c);
 
 #endif

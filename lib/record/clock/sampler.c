@@ -5,24 +5,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include "base/files.h"
-
 #define DRAIN_MS 250 /* the probe's buffer holds that much */
-
-struct clock_sampler {
-	struct clock_marker *marks;
-	struct cntvoff_probe *probe; /* NULL: this kernel has none */
-	bool tsc;		     /* look into debugfs instead */
-	struct counter_log host;
-	struct cntvoff_log cntvoff;
-	pthread_mutex_t lock; /* of cntvoff */
-	int64_t interval_ms;
-	pthread_t thread;
-	bool running;
-	int stop_fd;
-	int error; /* of the thread: what was logged before is good */
-	const struct log *log;
-};
 
 static int take_sample(struct clock_sampler *c)
 {
@@ -145,14 +128,4 @@ int clock_sampler_copy_cntvoff(struct clock_sampler *c, struct cntvoff_log *out)
 	ret = cntvoff_log_copy(out, &c->cntvoff);
 	pthread_mutex_unlock(&c->lock);
 	return ret;
-}
-
-struct counter_log *clock_sampler_host(struct clock_sampler *c)
-{
-	return &c->host;
-}
-
-const struct cntvoff_log *clock_sampler_cntvoff(const struct clock_sampler *c)
-{
-	return &c->cntvoff;
 }

@@ -300,7 +300,7 @@ bool session_guest_clock_now(const struct session_guests *all, const struct sess
 	bool known;
 	int ret = all->clocks ? clock_sampler_copy_cntvoff(all->clocks, &cntvoff) : -ENODATA;
 
-	ret = ret ?: copy_newest(&host, clock_sampler_host(all->clocks)) ?:
+	ret = ret ?: copy_newest(&host, &all->clocks->host) ?:
 		     copy_newest(&guest, peer_counter_growing(g->peer));
 	ret = ret ?: counter_solve(&host, &guest, &cntvoff, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX), &r, &why);
 	if (ret == -ENODATA && guest.n_shots)
@@ -334,8 +334,8 @@ static void align_guest(void *ctx, size_t i)
 		c.cntvoff = &c.all->cntvoff_so_far;
 		c.counter = g->so_far.n_shots ? &g->so_far : NULL;
 	} else {
-		c.host_counter = c.all->clocks ? clock_sampler_host(c.all->clocks) : NULL;
-		c.cntvoff = c.all->clocks ? clock_sampler_cntvoff(c.all->clocks) : NULL;
+		c.host_counter = c.all->clocks ? &c.all->clocks->host : NULL;
+		c.cntvoff = c.all->clocks ? &c.all->clocks->cntvoff : NULL;
 		c.counter = g->peer ? peer_counter(g->peer) : NULL;
 	}
 	g->clock_why = "";

@@ -351,17 +351,16 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 		return ret;
 	ret = b->joined ? instance_join(i) : instance_setup(i);
 	if (!ret)
-		ret = host_open(&h, undo_dirfd(s->undo), b->name, instance_path(i), instance_clock(i),
-				s->log);
+		ret = host_open(&h, undo_dirfd(s->undo), b->name, i->path, i->clock, s->log);
 	if (ret) {
 		instance_free(i);
 		return ret;
 	}
-	if (s->remote && strcmp(instance_clock(i), "boot"))
+	if (s->remote && strcmp(i->clock, "boot"))
 		log_warn(s->log,
 			 "%s%sthe hypervisor's clock is boot, this buffer's is %s: their times do not "
 			 "line up (%s)",
-			 b->name, *b->name ? ": " : "", instance_clock(i),
+			 b->name, *b->name ? ": " : "", i->clock,
 			 b->joined ? "trace_clock=boot on the kernel's command line" : "leave out -C");
 	if (clock && !b->clock)
 		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",

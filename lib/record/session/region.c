@@ -38,7 +38,7 @@ void session_region_watch(struct session *s)
 
 	if (!s->plan->start_on.event || !i)
 		return;
-	ret = watch_open(&s->region.watch, s->undo, s->plan, instance_clock(i));
+	ret = watch_open(&s->region.watch, s->undo, s->plan, i->clock);
 	text = ret ? NULL : watch_text(&s->region.watch);
 	ret = ret ?: text ? spool_set(s->spool, "watch", text) : -ENOMEM;
 	if (ret)

@@ -206,7 +206,7 @@ static struct counter_log *rotate_log(const struct rotate *r, size_t i)
 	const struct session_guests *g = &r->s->guests;
 
 	if (!i)
-		return g->clocks ? clock_sampler_host(g->clocks) : NULL;
+		return g->clocks ? &g->clocks->host : NULL;
 	return session_guest_takes_part(&g->v[i - 1]) ? peer_counter_growing(g->v[i - 1].peer) : NULL;
 }
 

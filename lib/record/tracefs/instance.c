@@ -184,16 +184,6 @@ void instance_free(struct instance *i)
 	free(i);
 }
 
-const char *instance_path(const struct instance *i)
-{
-	return i->path;
-}
-
-const char *instance_clock(const struct instance *i)
-{
-	return i->clock;
-}
-
 static bool region_is_one_event(const struct record_plan *plan)
 {
 	return plan->start_on.event && plan->stop_on.event &&
