@@ -36,8 +36,6 @@ void dat_put_magic(struct dat_out *o, int version, uint32_t page_size);
 /* Appends the bytes of section `id` (DAT_HEADER_INFO ... DAT_CMDLINES) as both versions have them. -ENOMEM */
 int dat_part(const struct dat_file *f, uint16_t id, struct buf *out);
 
-/* Options have the same form in both versions. */
-void dat_add_option(struct buf *out, uint16_t id, const void *data, uint32_t len);
 /* The caller's options and the CPUSTATs. */
 void dat_add_options(struct buf *out, const struct dat_file *f);
 

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_WRITER_H
 #define HYPTRACE_WRITER_H
 
-#include "base/std.h"
+#include "base/buf.h"
 #include "base/log.h"
 
 /*
@@ -76,6 +76,9 @@ enum {
 /* Whether the writer makes these options itself, which dat_write then refuses: BUFFER, CPUSTAT, CPUCOUNT,
  * sections. */
 bool dat_writes_option(uint16_t id);
+
+/* Appends an option as both versions, and spools, have it: u16 id, u32 length, bytes. */
+void dat_add_option(struct buf *out, uint16_t id, const void *data, uint32_t len);
 
 struct dat_file {
 	int version;		 /* 6 or 7 */

@@ -79,16 +79,12 @@ out:
 #define VCPUS_MAX   1024
 #define DOUBT_PARTS 100 /* one event of so many outside: the counters contradict the events */
 
-/* u16 id, u32 length, bytes: how texts/options keeps them (spool-to-dat.h) */
 static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
 {
 	struct buf out = { 0 };
-	uint32_t len = (uint32_t)body->len;
 	int ret;
 
-	buf_add(&out, &id, sizeof(id));
-	buf_add(&out, &len, sizeof(len));
-	buf_add(&out, body->data, body->len);
+	dat_add_option(&out, id, body->data, (uint32_t)body->len);
 	ret = body->bad ? -ENOMEM : buf_status(&out);
 	ret = ret ?: spool_append_text(spool, "options", out.data, out.len);
 	buf_release(&out);
