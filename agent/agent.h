@@ -83,8 +83,6 @@ int serving_start(struct serving **out, struct agent *a, int fd, const struct tr
 int agent_refuse(const struct agent *a, int fd, const char *why, struct msg_wait w);
 /* A connection to one of its ports that came through the agent's own socket. */
 bool serving_offer(struct serving *s, uint32_t port, int fd);
-/* Nothing but its end is left to come: it may be joined at once. */
-bool serving_ending(struct serving *s);
 void serving_cancel(struct serving *s);
 /* Waits for its end and frees it. */
 void serving_join(struct serving *s);
@@ -102,8 +100,8 @@ struct buffer_plan *request_buffer(struct record_plan *plan);
 bool request_has_probe(const struct buffer_plan *b);
 /* Whether samples may be taken: hyptrace:sample is allowed, as an event. */
 bool allow_samples(const struct strlist *allow);
-/* Whether the events of --start-on and --stop-on may be traced. */
-bool allow_region(const struct strlist *allow, const struct record_plan *plan);
+/* Whether the event of --start-on or --stop-on may be traced. */
+bool allow_trigger(const struct strlist *allow, const struct trigger_plan *t);
 /* Narrows the request to events that are allowed. -EACCES with *why: nothing is left, or it asks for more. */
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);
@@ -144,7 +142,7 @@ struct serving {
 	const char *proto;
 	struct msg_sent sent; /* for the end: what was sent */
 	struct buf pauses;    /* likewise: between regions, as the file has them */
-	atomic_bool ending;
+	atomic_bool ending;   /* nothing but its end is left to come: it may be joined at once */
 };
 
 /* For what the recorder is to do now: connect, answer, take a page. */

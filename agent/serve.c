@@ -147,7 +147,7 @@ static void pending_begin(struct server *s, size_t i, const struct msg *m)
 	char text[128];
 	int ret;
 
-	if (s->serving && serving_ending(s->serving))
+	if (s->serving && atomic_load(&s->serving->ending))
 		end_serving(s);
 	if (s->serving) {
 		pending_refuse(s, i, "busy: another recorder is at work");

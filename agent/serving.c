@@ -131,7 +131,7 @@ static int serving_prepare(struct serving *s, char **why)
 		*why = strdup("a probe reads any memory: only an agent with --probes makes it");
 		return -EACCES;
 	}
-	if (!allow_region(&a->allow, &s->plan)) {
+	if (!allow_trigger(&a->allow, &s->plan.start_on) || !allow_trigger(&a->allow, &s->plan.stop_on)) {
 		*why = strdup("--start-on, --stop-on: this event is not allowed here");
 		return -EACCES;
 	}
@@ -453,11 +453,6 @@ bool serving_offer(struct serving *s, uint32_t port, int fd)
 	struct ports *p = atomic_load(&s->ports);
 
 	return p && ports_offer(p, port, fd);
-}
-
-bool serving_ending(struct serving *s)
-{
-	return atomic_load(&s->ending);
 }
 
 void serving_cancel(struct serving *s)

@@ -73,8 +73,8 @@ struct plugins;
 /* The caller unloads *out in any case; one thread at a time (libtraceevent). 0 or -ENOMEM. */
 int plugins_load(struct plugins **out, struct tep_handle *tep, const struct log *log);
 void plugins_unload(struct plugins *p, struct tep_handle *tep);
-/* The file of the program or the plugin that prints the event, in memory that stays. */
-const char *plugins_file(const struct tep_event *event);
+/* The file of the program or the plugin that has this address, of a handler say, in memory that stays. */
+const char *plugins_file(const void *address);
 /* Returns the answer of our plugin about its handler (event_text_ask), EVENT_TEXT_ALONE for others. */
 enum event_text_answer plugins_ask(const struct tep_event *event, const struct event_text **rows, size_t *n);
 

@@ -380,7 +380,7 @@ static bool text_plugin(struct text_build *b, const char *file)
 static bool text_handler(struct text_build *b)
 {
 	const struct tep_event *event = b->p->event;
-	const char *file = basename(plugins_file(event));
+	const char *file = basename(plugins_file((void *)event->handler));
 
 	if (!event->handler || event->flags & TEP_EVENT_FL_NOHANDLE)
 		return false;

@@ -24,8 +24,8 @@ struct qemu_event {
 
 /* Describes the known events to the source. -ENOMEM. */
 int qemu_describe(struct pft_source *s);
-/* Whether it is one of these. */
-bool qemu_is_known(const char *name, size_t len);
+/* One of these, or NULL. */
+const struct qemu_kind *qemu_kind_of(const char *name, size_t len);
 /*
  * The item's number and values, at most PFT_VALUES of them in v: of a known event, of an ivshmem device's
  * doorbell, else of ftrace:print with all of the text (which is in buf, the caller's). simple: by the back

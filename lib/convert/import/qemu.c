@@ -128,7 +128,7 @@ static int log_read(struct qemu *q)
 		}
 		q->result->passed += len != 0;
 		bare = cursor_at(line, len);
-		q->timeless += line_name(&bare, &e) && qemu_is_known(e.name, e.name_len);
+		q->timeless += line_name(&bare, &e) && qemu_kind_of(e.name, e.name_len);
 	}
 	return 0;
 }

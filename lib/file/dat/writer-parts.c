@@ -178,13 +178,6 @@ int dat_pages_init(struct dat_writer *w)
 	return w->pages && w->zipped ? 0 : -ENOMEM;
 }
 
-void dat_pages_release(struct dat_writer *w)
-{
-	free(w->pages);
-	free(w->zipped);
-	w->pages = w->zipped = NULL;
-}
-
 /* Reads n pages from page `first` on into w->pages and has them fixed. */
 static int load_pages(struct copy *c, uint64_t first, size_t n)
 {

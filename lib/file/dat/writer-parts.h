@@ -46,9 +46,9 @@ void dat_add_options(struct buf *out, const struct dat_file *f);
 int dat_put_cpu(struct dat_writer *w, const struct dat_buffer *b, unsigned int cpu, uint64_t pad,
 		struct dat_place *place);
 
-/* Room for one chunk of the largest pages: all the memory that the pages take. -ENOMEM. */
+/* Room for one chunk of the largest pages: all the memory that the pages take, which the caller frees.
+ * -ENOMEM. */
 int dat_pages_init(struct dat_writer *w);
-void dat_pages_release(struct dat_writer *w);
 
 /* Most CPUs any buffer has. */
 uint32_t dat_max_cpus(const struct dat_file *f);

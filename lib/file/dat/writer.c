@@ -405,7 +405,8 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 	ret = ret ?: w.f->version == 6 ? dat_write_v6(&w) : dat_write_v7(&w);
 	ret = ret ?: dat_out_flush(&w.out);
 	ZSTD_freeCCtx(w.zip);
-	dat_pages_release(&w);
+	free(w.pages);
+	free(w.zipped);
 	dat_out_release(&w.out);
 	return ret;
 }
