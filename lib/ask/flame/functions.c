@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names of functions by kallsyms, and of what processes have mapped by PROCMAPS. */
-#include "ask/flame/functions.h"
+#include "ask/flame/flame-priv.h"
 
 #include "base/cursor.h"
 #include "base/strings.h"

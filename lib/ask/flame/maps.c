@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The maps that a profile has of the processes that it met. */
-#include "ask/flame/maps.h"
+#include "ask/flame/flame-priv.h"
 
 #include <limits.h>
 

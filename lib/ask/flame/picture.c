@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Draws the tree of stacks. */
-#include "ask/flame/picture.h"
+#include "ask/flame/flame.h"
 
 #include <math.h>
 
