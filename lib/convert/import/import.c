@@ -4,7 +4,7 @@
 #include <sys/random.h>
 
 #include "base/outfile.h"
-#include "convert/import/import-priv.h"
+#include "convert/import/pftrace-priv.h"
 #include "convert/import/import.h"
 #include "record/drain/repair.h"
 #include "record/drain/spool-to-dat.h"

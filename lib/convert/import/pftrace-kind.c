@@ -4,7 +4,6 @@
  * events, by the table, or as a list of the values that came. The layout is ours, the print format the
  * kernel's.
  */
-#include "convert/import/import-priv.h"
 #include "convert/import/pftrace-priv.h"
 
 #define FORMAT_MAX  (1u << 20)

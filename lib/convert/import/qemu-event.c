@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* QEMU's trace events: those with fields of their own, by its files trace-events; the others are a text. */
-#include "convert/import/qemu-priv.h"
+#include "convert/import/pftrace-priv.h"
 #include "file/wire/hypertrace-ring.h"
 
 #define QEMU_ARGS  10

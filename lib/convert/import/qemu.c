@@ -3,7 +3,7 @@
  * written. */
 #include <time.h>
 
-#include "convert/import/qemu-priv.h"
+#include "convert/import/pftrace-priv.h"
 #include "file/wire/hypertrace-ring.h"
 #include "base/outfile.h"
 

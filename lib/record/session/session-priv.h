@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_SESSION_PRIV_H
 #define HYPTRACE_SESSION_PRIV_H
 
-#include "base/command.h"
+#include "base/program.h"
 #include "record/marks/rings.h"
 #include "record/tracefs/instance.h"
 #include "record/profile/profile.h"
