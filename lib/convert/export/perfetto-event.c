@@ -209,11 +209,11 @@ static void marker_put(struct perfetto *pf, const struct pf_record *r, struct pf
 		return;
 	track = marker_track(pf, &at, p->kind);
 	if (ret && done.end == SPAN_BEGUN)
-		pf_instant(pf, r->input, track, r->ts, kinds[p->kind], p->whole, args);
+		pf_put(pf, r->input, track, r->ts, PF_MOMENT, kinds[p->kind], p->whole, args);
 	else if (ret)
-		pf_end(pf, r->input, track, r->ts);
+		pf_put(pf, r->input, track, r->ts, PF_END, NULL, NULL, NULL);
 	if (p->mark.begins)
-		pf_begin(pf, r->input, track, r->ts, kinds[p->kind], p->name, args);
+		pf_put(pf, r->input, track, r->ts, PF_BEGIN, kinds[p->kind], p->name, args);
 }
 
 void pf_marker_lost(struct perfetto *pf, const struct merge_record *m)
@@ -222,7 +222,8 @@ void pf_marker_lost(struct perfetto *pf, const struct merge_record *m)
 	struct span lost;
 
 	while (marks_lost(&pf->marks, gaps_buffer(&pf->gaps, m->stream), &at, &lost))
-		pf_end(pf, lost.machine, marker_track(pf, &at, PF_HYPERTRACE), m->ts);
+		pf_put(pf, lost.machine, marker_track(pf, &at, PF_HYPERTRACE), m->ts, PF_END, NULL, NULL,
+		       NULL);
 }
 
 void pf_marker_release(struct perfetto *pf)
@@ -246,7 +247,7 @@ static void crosvm_mark(struct perfetto *pf, const struct pf_record *r, const st
 
 	if (line->category.p)
 		pf_arg_text(args, "category", line->category.p, line->category.len);
-	pf_arg_u64(args, "id", line->id);
+	pf_arg_number(args, "id", PF_ARG_UINT, line->id);
 	while (left.p && crosvm_arg(&left, &expr, &value))
 		pf_arg_text(args, arena_text(&pf->arena, expr.p, expr.len), value.p, value.len);
 	marker_put(pf, r, &mark, args);
@@ -269,9 +270,9 @@ static void hypertrace_mark(struct perfetto *pf, const struct pf_record *r, uint
 	if (!name && e->n_args)
 		name = arena_printf(&pf->arena, "%llu", (unsigned long long)e->arg[0]);
 	if (e->has_client)
-		pf_arg_u64(args, "client", e->client);
+		pf_arg_number(args, "client", PF_ARG_UINT, e->client);
 	if (e->has_cpu)
-		pf_arg_hex(args, "cpu", e->cpu);
+		pf_arg_number(args, "cpu", PF_ARG_HEX, e->cpu);
 	for (size_t i = 1; i < e->n_args; i++) {
 		const char *arg;
 

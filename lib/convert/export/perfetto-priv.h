@@ -191,12 +191,11 @@ uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum 
 		   const char *name);
 /* A new track below parent (0: none), in the order of `rank`: its uuid. */
 uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char *name, int rank);
-/* Begin and end of a slice, or a moment; args may be NULL. */
-void pf_begin(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
-	      const char *name, const struct pf_args *args);
-void pf_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts);
-void pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
-		const char *name, const struct pf_args *args);
+/* Begin or end of a slice, or a moment, by the numbers of TrackEvent.Type; an end has no texts. args may be
+ * NULL. */
+enum pf_point { PF_BEGIN = 1, PF_END = 2, PF_MOMENT = 3 };
+void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
+	    const char *category, const char *name, const struct pf_args *args);
 
 /* Arguments for one slice, empty: pf's until the next call. */
 static inline struct pf_args *pf_args(struct perfetto *pf)
@@ -205,9 +204,8 @@ static inline struct pf_args *pf_args(struct perfetto *pf)
 	return &pf->args;
 }
 /* Append an argument. */
-void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v);
-void pf_arg_i64(struct pf_args *a, const char *name, int64_t v);
-void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v);
+enum pf_arg_kind { PF_ARG_UINT = 3, PF_ARG_INT = 4, PF_ARG_HEX = 7 }; /* fields of DebugAnnotation */
+void pf_arg_number(struct pf_args *a, const char *name, enum pf_arg_kind kind, uint64_t v);
 void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len);
 /* All of the event's fields, each called "EVENT.FIELD". */
 void pf_arg_fields(struct pf_args *a, const struct pf_record *r);

@@ -93,11 +93,11 @@ static void exit_args(struct perfetto *pf, struct pf_args *args, const struct st
 	if (!d || d->ts < s->from || d->ts > s->to)
 		return;
 	if (d->has_pc)
-		pf_arg_hex(args, "pc", d->pc);
+		pf_arg_number(args, "pc", PF_ARG_HEX, d->pc);
 	if (!d->has_fault)
 		return;
-	pf_arg_hex(args, "esr", d->esr);
-	pf_arg_hex(args, "addr", d->address);
+	pf_arg_number(args, "esr", PF_ARG_HEX, d->esr);
+	pf_arg_number(args, "addr", PF_ARG_HEX, d->address);
 	esr_text(d->esr, text, sizeof(text));
 	pf_arg_text(args, "syndrome", text, strlen(text));
 }
@@ -129,7 +129,7 @@ static const struct pf_args *state_args(struct perfetto *pf, const struct state_
 		if (bound == UINT64_MAX)
 			pf_arg_text(args, "bound_ns", "unknown", 7);
 		else
-			pf_arg_u64(args, "bound_ns", bound);
+			pf_arg_number(args, "bound_ns", PF_ARG_UINT, bound);
 	}
 	if (s->coarse)
 		pf_arg_text(args, "coarse", "true", 4);
@@ -163,9 +163,9 @@ int pf_state_span(void *perfetto, const struct state_span *s)
 		return 0;
 	track = state_track(pf, s);
 	reason = states_reason(pf->states, s);
-	pf_begin(pf, s->owner->input, track, s->from, category, state_slice_name(pf, s, reason),
-		 state_args(pf, s, reason));
-	pf_end(pf, s->owner->input, track, s->to);
+	pf_put(pf, s->owner->input, track, s->from, PF_BEGIN, category, state_slice_name(pf, s, reason),
+	       state_args(pf, s, reason));
+	pf_put(pf, s->owner->input, track, s->to, PF_END, NULL, NULL, NULL);
 	pf->bad |= pf->arena.bad || pf->args.bytes.bad || pf->name.bad;
 	return 0;
 }

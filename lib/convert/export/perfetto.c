@@ -57,7 +57,7 @@ static void put_slice(struct perfetto *pf, struct pf_cpu *c, const struct span *
 	if (v->end == SPAN_BEGUN)
 		return;
 	if (v->vcpu)
-		pf_arg_i64(&c->args, "vcpu", v->vcpu);
+		pf_arg_number(&c->args, "vcpu", PF_ARG_INT, (uint64_t)v->vcpu);
 	/* the form in which hyp_enter is written is known now */
 	c->enter->how = v->end == SPAN_PAIRED ? PF_KNOWN : PF_GENERIC;
 	if (c->enter == &c->waiting)
@@ -65,13 +65,13 @@ static void put_slice(struct perfetto *pf, struct pf_cpu *c, const struct span *
 	c->enter = NULL;
 	if (v->end != SPAN_PAIRED) {
 		pf_arg_text(&c->args, "end", ends[v->end], 4);
-		pf_instant(pf, input, c->track, v->from, CATEGORY, name, &c->args);
+		pf_put(pf, input, c->track, v->from, PF_MOMENT, CATEGORY, name, &c->args);
 		return;
 	}
 	if (left)
 		pf_arg_text(&c->args, "left_for", left, strlen(left));
-	pf_begin(pf, input, c->track, v->from, CATEGORY, name, &c->args);
-	pf_end(pf, input, c->track, v->to);
+	pf_put(pf, input, c->track, v->from, PF_BEGIN, CATEGORY, name, &c->args);
+	pf_put(pf, input, c->track, v->to, PF_END, NULL, NULL, NULL);
 }
 
 /* The hypervisor's time, by CPU. Only the hypervisor's events, m: the same; sets r->how. */
