@@ -160,6 +160,8 @@ opt_set set_agent_port;
 #define OPT_CSV(help, ...)  OPT(0, "csv", NULL, help, set_csv, __VA_ARGS__)
 #define OPT_QUIET(...)	    OPT('q', "quiet", NULL, "errors only", opts_set_flag, __VA_ARGS__)
 #define OPT_HELP	    OPT('h', "help", NULL, "this text", opts_help)
+/* The last rows of commands that read files: of their fields files, times and quiet. */
+#define OPT_FILES(AT) OPT_INPUT(AT(files)), OPT_TIMES(AT), OPT_QUIET(AT(quiet)), OPT_HELP
 /*
  * Writes an answer, or a part of it, to standard output. 0 or -errno, logged; ends the program when
  * the reader has closed the pipe.

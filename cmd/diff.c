@@ -27,10 +27,7 @@ static const struct opt diff_rows[] = {
 	    .max = UINT32_MAX),
 	OPT_JSON("for programs: all rows, with the interval of each difference", DIFF(form)),
 	OPT_CSV("the same; each line begins with its table", DIFF(form)),
-	OPT_INPUT(DIFF(files)),
-	OPT_TIMES(DIFF),
-	OPT_QUIET(DIFF(quiet)),
-	OPT_HELP,
+	OPT_FILES(DIFF),
 };
 
 const struct opts_table diff_table = {

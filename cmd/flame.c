@@ -59,10 +59,7 @@ static const struct opt flame_opt_rows[] = {
 	OPT(0, "idle", NULL, "the idle task, too", opts_set_flag, FLAME(opts.idle)),
 	OPT_JSON("stacks and notes as JSON", FLAME(form)),
 	OPT_CSV("stacks and notes as CSV", FLAME(form)),
-	OPT_INPUT(FLAME(files)),
-	OPT_TIMES(FLAME),
-	OPT_QUIET(FLAME(quiet)),
-	OPT_HELP,
+	OPT_FILES(FLAME),
 };
 
 const struct opts_table flame_table = {

@@ -35,10 +35,7 @@ static const struct opt path_rows[] = {
 	OPT('m', "hops", "N", "hops at most (50)", opts_set_number, PATH(hops), .min = 1, .max = 10000),
 	OPT_JSON("as JSON", PATH(form)),
 	OPT('c', "csv", NULL, "as CSV", set_csv, PATH(form)),
-	OPT_INPUT(PATH(files)),
-	OPT_TIMES(PATH),
-	OPT_QUIET(PATH(quiet)),
-	OPT_HELP,
+	OPT_FILES(PATH),
 };
 
 const struct opts_table path_table = {
