@@ -265,11 +265,6 @@ static void complete_argument(struct completion *c, bool live, int argc, char **
 	strlist_release(&files);
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int complete_line(int argc, char **argv)
 {
 	static const char *const words[] = { "--help", "--no-pager", "--shim-dir", "--version", "-V", "-h" };
@@ -295,8 +290,7 @@ int complete_line(int argc, char **argv)
 			offer(&c, name);
 		free(name);
 	}
-	if (c.out.n)
-		qsort(c.out.v, c.out.n, sizeof(*c.out.v), by_text);
+	strlist_sort(&c.out);
 	for (size_t i = 0; i < c.out.n; i++)
 		if (!i || strcmp(c.out.v[i], c.out.v[i - 1]))
 			puts(c.out.v[i]);

@@ -139,11 +139,6 @@ DIR *open_dir_at(int dirfd, const char *path)
 	return d;
 }
 
-static int strings_in_order(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int read_dir_at(int dirfd, const char *path, struct strlist *out)
 {
 	DIR *d = open_dir_at(dirfd, path);
@@ -158,8 +153,7 @@ int read_dir_at(int dirfd, const char *path, struct strlist *out)
 	if (!ret && errno)
 		ret = -errno;
 	closedir(d);
-	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), strings_in_order);
+	strlist_sort(out);
 	return ret;
 }
 

@@ -40,6 +40,16 @@ bool strlist_has(const struct strlist *l, const char *s)
 	return false;
 }
 
+static int strings_in_order(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void strlist_sort(struct strlist *l)
+{
+	array_sort(l->v, l->n, sizeof(*l->v), strings_in_order);
+}
+
 void strlist_release(struct strlist *l)
 {
 	for (size_t i = 0; i < l->n; i++)

@@ -18,6 +18,7 @@ int strlist_take(struct strlist *l, char *s);
 /* Each line of a text, without its newline. */
 int strlist_add_lines(struct strlist *l, const void *text, size_t len);
 bool strlist_has(const struct strlist *l, const char *s);
+void strlist_sort(struct strlist *l); /* by bytes */
 void strlist_release(struct strlist *l);
 
 /* Strict decimal (or 0x... hexadecimal) number: the whole string, no sign. -EINVAL, -ERANGE. */

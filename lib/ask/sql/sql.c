@@ -311,11 +311,6 @@ bool sql_whole(const char *text)
 	return sqlite3_complete(text);
 }
 
-static int sql_schema_by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int sql_schema(const struct sql *s, struct strlist *out)
 {
 	sqlite3_stmt *stmt;
@@ -331,6 +326,6 @@ int sql_schema(const struct sql *s, struct strlist *out)
 	while (!ret && sqlite3_step(stmt) == SQLITE_ROW)
 		ret = strlist_add(out, (const char *)sqlite3_column_text(stmt, 0));
 	sqlite3_finalize(stmt);
-	qsort(out->v, out->n, sizeof(*out->v), sql_schema_by_name);
+	strlist_sort(out);
 	return ret;
 }
