@@ -234,7 +234,7 @@ const struct counter_log *peer_counter(const struct peer *p)
 
 struct counter_log *peer_counter_growing(const struct peer *p)
 {
-	return p->clock_link ? peer_clock_growing(p->clock_link) : NULL;
+	return p->clock_link ? &p->clock_link->log : NULL;
 }
 
 /* CLOSE_RESP, after what may come before it. 1: it does not report what it sent. */

@@ -133,7 +133,18 @@ int peer_converse(struct peer *p);
  * being recorded, in a thread: some questions at the start, one now and then,
  * some at the end. A guest that is stopped answers late: that is no error.
  */
-struct peer_clock;
+struct peer_clock {
+	struct counter_log log; /* to be copied (counter_log_copy) while it is asked */
+	/* private */
+	int fd;
+	int end_fd; /* readable: the recording is over */
+	int64_t interval_ms;
+	int64_t last_end; /* msg_now() by which the last answers must be here; 0: it is not */
+	uint32_t number;
+	pthread_t thread;
+	bool running;
+	struct msg_reader reader;
+};
 
 /*
  * Begins to ask. fd: connected to the agent's port, the peer_clock's from now on,
@@ -145,8 +156,6 @@ int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms);
 void peer_clock_end(struct peer_clock *c);
 /* Ends it and waits for the last answers, at most 2 s. The samples, the peer_clock's. */
 const struct counter_log *peer_clock_log(struct peer_clock *c);
-/* The same while it is asked, to be copied. */
-struct counter_log *peer_clock_growing(struct peer_clock *c);
 /* Ends it. Takes NULL. */
 void peer_clock_free(struct peer_clock *c);
 
