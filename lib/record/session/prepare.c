@@ -379,7 +379,8 @@ static bool is_recorded(const struct record_plan *plan, size_t i)
 {
 	const struct buffer_plan *b = &plan->buffers[i];
 
-	return !b->is_hyp && (i || b->n_events || b->tracer || b->joined || region_needs_top(plan));
+	return !b->is_hyp && (i || b->n_events || b->tracer || b->joined ||
+			      (region_asked(plan) && !region_has_buffer(plan)));
 }
 
 static int prepare_hosts(struct session *s)
