@@ -13,9 +13,8 @@
 /* ---- boot.c: recordings from before the first request --------------------------- */
 
 /*
- * Events that were switched on before the first recorder came: by --early, or
- * by the kernel's command line. The first request for that buffer takes what is
- * in it; later ones begin anew.
+ * Events that were switched on before the first recorder came: by --early, or by the kernel's command line.
+ * The first request for that buffer takes what is in it; later ones begin anew.
  */
 struct boot {
 	struct undo *early;	  /* --early: puts back what it changed; NULL: not used, or taken */
@@ -155,9 +154,8 @@ static inline struct msg_wait serving_wait(const struct serving *s)
 int meta_make(const struct serving *s);
 
 /*
- * The ports of one session, for the data of each CPU and for time
- * synchronisation. vsock, TCP: a listening socket each. UNIX: numbers, whose
- * connections come through the agent's own socket (CONNECT).
+ * The ports of one session, for the data of each CPU and for time synchronisation. vsock, TCP: a listening
+ * socket each. UNIX: numbers, whose connections come through the agent's own socket (CONNECT).
  */
 struct ports;
 
@@ -172,9 +170,8 @@ int ports_accept(struct ports *p, size_t i, const struct msg_wait *w);
 bool ports_offer(struct ports *p, uint32_t number, int fd);
 
 /*
- * Carries the pages of one buffer to the recorder, a thread and a connection
- * per CPU: whole sub-buffers by splice, from trace_pipe_raw through a pipe to
- * the socket, copied where the kernel cannot splice.
+ * Carries the pages of one buffer to the recorder, a thread and a connection per CPU: whole sub-buffers by
+ * splice, from trace_pipe_raw through a pipe to the socket, copied where the kernel cannot splice.
  */
 struct streams;
 
@@ -216,10 +213,9 @@ static inline int thread_start(pthread_t *t, void *(*fn)(void *), void *arg)
  * The guest's side of time synchronisation: answers the recorder's requests on a connection and in a
  * thread of its own, until STOP, or the end of the connection.
  *
- * hyptrace's recorder asks for the counter (msg.h). In stock's "ptp" the guest probes, chooses and
- * reports the offset. Nothing better than its probes can go in there: KVM's PTP call gives the guest
- * the host's CLOCK_REALTIME, and of the host's trace clock a guest knows no more than when it saw
- * each probe.
+ * hyptrace's recorder asks for the counter (msg.h). In stock's "ptp" the guest probes, chooses and reports
+ * the offset. Nothing better than its probes can go in there: KVM's PTP call gives the guest the host's
+ * CLOCK_REALTIME, and of the host's trace clock a guest knows no more than when it saw each probe.
  */
 struct sync;
 

@@ -18,10 +18,9 @@
 #include "record/tracefs/dir.h"
 
 /*
- * Rights after start: the user's own right to tracefs's files, CAP_SYSLOG, without which
- * /proc/kallsyms shows no addresses, and CAP_PERFMON with perf_event_open, where samples may be
- * taken (--profile). No program can be started any more, no file system mounted, no other process
- * touched.
+ * Rights after start: the user's own right to tracefs's files, CAP_SYSLOG, without which /proc/kallsyms shows
+ * no addresses, and CAP_PERFMON with perf_event_open, where samples may be taken (--profile). No program can
+ * be started any more, no file system mounted, no other process touched.
  */
 
 #define CAP_BIT(cap) (1u << ((cap)&31))

@@ -201,9 +201,8 @@ void progress_end(struct console *console);
 void print_summary(const struct session_summary *sum, const char *output, const struct log *log);
 
 /*
- * Standard output and standard error of every command. Whatever is printed, by
- * libtraceevent too, goes through here: what a terminal would obey is shown
- * instead (base/escape.h), but for our own codes.
+ * Standard output and standard error of every command. Whatever is printed, by libtraceevent too, goes
+ * through here: what a terminal would obey is shown instead (base/escape.h), but for our own codes.
  */
 
 /* Colours, and what wipes a line of progress. */
@@ -216,9 +215,8 @@ void terminal_code(FILE *out, enum terminal_code code);
  */
 int terminal_open(void);
 /*
- * Ends the output, and the pager. Returns what to exit with: status, or EXIT_FAILED
- * with a message when not all could be written. Someone who quits the pager has
- * seen enough.
+ * Ends the output, and the pager. Returns what to exit with: status, or EXIT_FAILED with a message when not
+ * all could be written. Someone who quits the pager has seen enough.
  */
 int terminal_end(int status);
 /*

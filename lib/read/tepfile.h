@@ -33,9 +33,8 @@ struct padded {
 int padded_init(struct padded *p);
 void padded_release(struct padded *p);
 /*
- * Bytes that a record of the event must have at least, zeros behind it among them: where the
- * field begins that is all the rest. libtraceevent reads as much as is left, even if that is
- * less than nothing.
+ * Bytes that a record of the event must have at least, zeros behind it among them: where the field begins
+ * that is all the rest. libtraceevent reads as much as is left, even if that is less than nothing.
  */
 int tepfile_least_size(const struct tep_event *e);
 /* A record of len bytes at data, without a time or CPU, in p: good until the next call. */

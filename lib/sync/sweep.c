@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Each event c and each window [a, b] that it may lie in give a range [a - c,
- * b - c] of the offset. The end points, sorted, show how many events are inside
- * at each offset.
+ * Each event c and each window [a, b] that it may lie in give a range [a - c, b - c] of the offset. The end
+ * points, sorted, show how many events are inside at each offset.
  */
 #include "sync/solver.h"
 

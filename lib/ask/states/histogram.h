@@ -87,9 +87,7 @@ static inline double sums_mean(const struct sums *s)
 	return s->n ? (double)s->sum / (double)s->n : 0;
 }
 
-/*
- * The +- of perf: the standard error of the mean, as a share of it. 0: there are fewer than two.
- */
+/* The +- of perf: the standard error of the mean, as a share of it. 0: there are fewer than two. */
 static inline double sums_error(const struct sums *s)
 {
 	double n = (double)s->n, mean = sums_mean(s), square;

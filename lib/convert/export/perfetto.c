@@ -11,15 +11,13 @@
 #define CATEGORY "hyp"
 
 /*
- * Visits to the hypervisor of each CPU. Perfetto itself makes slices of hyp_enter
- * and hyp_exit, gives them a reason by the events between them, and none by
- * mainline's own `reason`. So each visit is written twice: as those events, for
- * Perfetto's pkvm_hypervisor_events, and as a slice of ours that has it all.
+ * Visits to the hypervisor of each CPU. Perfetto itself makes slices of hyp_enter and hyp_exit, gives them a
+ * reason by the events between them, and none by mainline's own `reason`. So each visit is written twice: as
+ * those events, for Perfetto's pkvm_hypervisor_events, and as a slice of ours that has it all.
  *
- * Perfetto takes every hyp_enter for the begin of a slice. One whose hyp_exit
- * was lost would never end and hold all later ones, so an event is passed on as
- * one that Perfetto knows only when its counterpart is there: a hyp_enter waits
- * for what comes next on its CPU.
+ * Perfetto takes every hyp_enter for the begin of a slice. One whose hyp_exit was lost would never end and
+ * hold all later ones, so an event is passed on as one that Perfetto knows only when its counterpart is
+ * there: a hyp_enter waits for what comes next on its CPU.
  */
 struct pf_cpu {
 	size_t input;

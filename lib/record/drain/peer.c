@@ -78,9 +78,8 @@ static int peer_stop(struct source *s)
 }
 
 /*
- * Until the agent ends the stream. After CLOSE (which all guests get before the
- * first is waited for) it may take its time, but silence of all CPUs ends it, and so do more pages than its
- * buffers can hold.
+ * Until the agent ends the stream. After CLOSE (which all guests get before the first is waited for) it may
+ * take its time, but silence of all CPUs ends it, and so do more pages than its buffers can hold.
  */
 static int take_pages(struct peer *p, struct splice *m, const struct drain *d)
 {

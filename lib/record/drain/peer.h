@@ -147,9 +147,8 @@ struct peer_clock {
 };
 
 /*
- * Begins to ask. fd: connected to the agent's port, the peer_clock's from now on,
- * closed by it also when this fails. interval_ms: between questions; 0: start and
- * end only. 0 or -errno.
+ * Begins to ask. fd: connected to the agent's port, the peer_clock's from now on, closed by it also when this
+ * fails. interval_ms: between questions; 0: start and end only. 0 or -errno.
  */
 int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms);
 /* Sends the last questions; does not wait for their answers. */

@@ -62,9 +62,8 @@ static int note_early(struct remote_reader *x, uint64_t ts)
 }
 
 /*
- * hyp_enter and hyp_exit take turns on a CPU. Two of a kind with the end of a read, but no
- * loss, between them: another reader has what was there. Android's kernels let any
- * number read at a time.
+ * hyp_enter and hyp_exit take turns on a CPU. Two of a kind with the end of a read, but no loss, between
+ * them: another reader has what was there. Android's kernels let any number read at a time.
  */
 static int note_turn(struct remote_reader *x, const struct hyprecord *rec)
 {
@@ -274,9 +273,8 @@ static int drain_chunk(struct remote_reader *x, const void *chunk, size_t len)
 }
 
 /*
- * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is
- * text or a signal comes. With tracing off, an interrupted read means empty: the
- * kernel looks for data before it looks for signals.
+ * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is text or a signal comes. With
+ * tracing off, an interrupted read means empty: the kernel looks for data before it looks for signals.
  */
 static int drain_pipe(struct remote_reader *x, void *chunk)
 {

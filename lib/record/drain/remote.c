@@ -147,10 +147,7 @@ static bool remote_file_on(const struct remote *r, const char *name)
 	return !read_line_at(r->dirfd, on, sizeof(on), "%s", name) && *on == '1';
 }
 
-/*
- * Android 16's buffer_size_kb shows "7 (loaded)" while there is a buffer; other
- * kernels do not show it.
- */
+/* Android 16's buffer_size_kb shows "7 (loaded)" while there is a buffer; other kernels do not show it. */
 static bool remote_is_loaded(const struct remote *r)
 {
 	char size[64];

@@ -7,9 +7,8 @@
 #include "record/drain/source.h"
 
 /*
- * Moves pages from a descriptor to the spool, by splice: they never come through
- * user space. Where the kernel or the spool's file system cannot splice, they
- * are copied.
+ * Moves pages from a descriptor to the spool, by splice: they never come through user space. Where the kernel
+ * or the spool's file system cannot splice, they are copied.
  */
 struct splice {
 	int in;
@@ -24,9 +23,8 @@ struct splice {
 };
 
 /*
- * From `in`, which stays the caller's, to d->out. size: bytes of a page, which are
- * padded with zeros to it, or (padded false) of a piece of a stream. 0 or -errno;
- * to be closed in either case.
+ * From `in`, which stays the caller's, to d->out. size: bytes of a page, which are padded with zeros to it,
+ * or (padded false) of a piece of a stream. 0 or -errno; to be closed in either case.
  */
 int splice_open(struct splice *m, int in, size_t size, bool padded, const struct drain *d);
 void splice_close(struct splice *m);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * QEMU's machine protocol: a greeting, qmp_capabilities, then commands; one JSON
- * object a line, events in between. A monitor serves one client at a time: when
- * another client holds it there is no greeting, and the timeout ends the wait.
- * HTTP has one GET, an agent a connection without a byte.
+ * QEMU's machine protocol: a greeting, qmp_capabilities, then commands; one JSON object a line, events in
+ * between. A monitor serves one client at a time: when another client holds it there is no greeting, and the
+ * timeout ends the wait. HTTP has one GET, an agent a connection without a byte.
  */
 #include <poll.h>
 #include <sys/socket.h>

@@ -5,9 +5,8 @@
 #include "record/hyp/hypevents.h"
 
 /*
- * A print format taken apart: literals and conversions of single fields. From it
- * come the way back (an event's text into its fields) and a print format that
- * libtraceevent understands. For lib/record/hyp only.
+ * A print format taken apart: literals and conversions of single fields. From it come the way back (an
+ * event's text into its fields) and a print format that libtraceevent understands. For lib/record/hyp only.
  */
 
 enum conv {

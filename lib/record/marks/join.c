@@ -60,9 +60,8 @@ size_t mark_put(uint8_t *out, unsigned int id, const uint8_t *head, const char *
 }
 
 /*
- * Matches a doorbell with its event in a ring. The doorbell has the client and the lower 16 bits of
- * the number; the upper bits follow from the times between which the host saw the client reach that
- * number.
+ * Matches a doorbell with its event in a ring. The doorbell has the client and the lower 16 bits of the
+ * number; the upper bits follow from the times between which the host saw the client reach that number.
  */
 #define HALF 32768 /* count of numbers that a doorbell distinguishes */
 

@@ -125,8 +125,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 		ret = ret ?: error;
 		spool_set(all->v[i].spool, "state", "drained");
 		/*
-		 * waits for the guest's last samples: the host's own last one comes after those of all
-		 * guests
+		 * waits for the guest's last samples: the host's own last one comes after those of all guests
 		 */
 		peer_counter(all->v[i].peer);
 	}

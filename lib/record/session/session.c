@@ -188,10 +188,9 @@ static int start_hosts(struct session *s)
 }
 
 /*
- * The hypervisor first, for its start blocks >= 100 ms; last the host, which takes
- * no time. But setting up a guest takes far longer while the hypervisor is traced,
- * and a guest of trace-cmd's agent begins as soon as it is set up: the hypervisor
- * is started while such are about to, the host as soon as they have.
+ * The hypervisor first, for its start blocks >= 100 ms; last the host, which takes no time. But setting up a
+ * guest takes far longer while the hypervisor is traced, and a guest of trace-cmd's agent begins as soon as
+ * it is set up: the hypervisor is started while such are about to, the host as soon as they have.
  */
 static int start_all(struct session *s)
 {

@@ -62,9 +62,8 @@ void instance_free(struct instance *i);
  * --max-graph-depth, which are files of the top directory. To be done before
  * trace_pipe_raw is opened: the kernel changes no tracer while that is read.
  *
- * An event that matches nothing is -ENOENT with a message that names it (with
- * plan->ignore_event_errors: a warning). What goes wrong with one event of many
- * that a pattern matches is a warning.
+ * An event that matches nothing is -ENOENT with a message that names it (with plan->ignore_event_errors: a
+ * warning). What goes wrong with one event of many that a pattern matches is a warning.
  */
 int instance_setup(struct instance *i);
 /* Whether events or a tracer are on in the buffer of this path ("." or "instances/x"); false: none there. */

@@ -342,8 +342,7 @@ int undo_add(struct undo *u, const char *path, const char *line)
 }
 
 /*
- * The parent is held for a moment, so that no other process locks the new directory, which its maker
- * removes.
+ * The parent is held for a moment, so that no other process locks the new directory, which its maker removes.
  */
 int undo_mkdir(struct undo *u, const char *path)
 {
