@@ -114,19 +114,7 @@ struct counter_log *peer_counter_growing(const struct peer *p);
  */
 const struct msg_sent *peer_finish(struct peer *p);
 
-/* ---- for peer.c, peer-ask.c and peer-clock.c only ---------------------------------------------- */
-
-/* The time to wait: in the step that has begun, and in a new one. */
-struct msg_wait peer_wait(const struct peer *p);
-struct msg_wait peer_step(struct peer *p);
-/* The reason in words for which a peer failed; some are put into text. */
-const char *peer_reason(const struct peer *p, int error, char text[160]);
-/* Logs which guest, which step and why; returns the error. */
-int peer_failed(const struct peer *p, const char *step, int error);
-/* Argument of that option (-C) in args, the last one counting; NULL: none. */
-const char *peer_option(const struct strlist *args, const char *option);
-/* Connects, sends the request and takes the answer: CPUs, ports, trace id. Errors are logged. */
-int peer_converse(struct peer *p);
+/* ---- peer-clock.c ------------------------------------------------------------------------------ */
 
 /*
  * Asks a guest's agent for its counter and clock (MSG_SYNC_COUNTER) while it is
