@@ -33,8 +33,6 @@ struct cntvoff_log {
 int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t cntvoff, bool lost);
 /* The thread of vCPU id: the last one counts. */
 int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned int id);
-/* All of it into an empty one. 0 or -ENOMEM. */
-int cntvoff_log_copy(struct cntvoff_log *to, const struct cntvoff_log *from);
 /* Leaves it empty. */
 void cntvoff_log_release(struct cntvoff_log *l);
 
@@ -61,10 +59,7 @@ void cntvoff_probe_free(struct cntvoff_probe *p);
  * (/sys/kernel/debug/kvm/PID-FD/vcpuN/tsc-offset). Takes what all VMs have at
  * `time`; vCPUs with a scaled TSC are left out. Without such files: nothing.
  */
-#define CNTVOFF_KVM_DIR "/sys/kernel/debug/kvm"
 int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log);
-
-/* ---- sampler.c ---------------------------------------------------------------------------- */
 
 /*
  * The host's side of the counter method while a recording runs: snapshots of its
