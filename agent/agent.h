@@ -3,10 +3,7 @@
 #define HYPTRACE_AGENT_H
 
 #include <pthread.h>
-#include <stdatomic.h>
-#include <unistd.h>
 
-#include "record/plan/plan.h"
 #include "record/profile/profile.h"
 #include "file/wire/transport.h"
 #include "record/tracefs/instance.h"
@@ -16,9 +13,8 @@
 /* ---- boot.c: recordings from before the first request --------------------------- */
 
 /*
- * Events that were switched on before the first recorder came: by --early, or
- * by the kernel's command line. The first request for that buffer takes what is
- * in it; later ones begin anew.
+ * Events that were switched on before the first recorder came: by --early, or by the kernel's command line.
+ * The first request for that buffer takes what is in it; later ones begin anew.
  */
 struct boot {
 	struct undo *early;	  /* --early: puts back what it changed; NULL: not used, or taken */
@@ -86,8 +82,6 @@ int serving_start(struct serving **out, struct agent *a, int fd, const struct tr
 int agent_refuse(const struct agent *a, int fd, const char *why, struct msg_wait w);
 /* A connection to one of its ports that came through the agent's own socket. */
 bool serving_offer(struct serving *s, uint32_t port, int fd);
-/* Nothing but its end is left to come: it may be joined at once. */
-bool serving_ending(struct serving *s);
 void serving_cancel(struct serving *s);
 /* Waits for its end and frees it. */
 void serving_join(struct serving *s);
@@ -105,8 +99,8 @@ struct buffer_plan *request_buffer(struct record_plan *plan);
 bool request_has_probe(const struct buffer_plan *b);
 /* Whether samples may be taken: hyptrace:sample is allowed, as an event. */
 bool allow_samples(const struct strlist *allow);
-/* Whether the events of --start-on and --stop-on may be traced. */
-bool allow_region(const struct strlist *allow, const struct record_plan *plan);
+/* Whether the event of --start-on or --stop-on may be traced. */
+bool allow_trigger(const struct strlist *allow, const struct trigger_plan *t);
 /* Narrows the request to events that are allowed. -EACCES with *why: nothing is left, or it asks for more. */
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);
@@ -147,7 +141,7 @@ struct serving {
 	const char *proto;
 	struct msg_sent sent; /* for the end: what was sent */
 	struct buf pauses;    /* likewise: between regions, as the file has them */
-	atomic_bool ending;
+	atomic_bool ending;   /* nothing but its end is left to come: it may be joined at once */
 };
 
 /* For what the recorder is to do now: connect, answer, take a page. */
@@ -160,9 +154,8 @@ static inline struct msg_wait serving_wait(const struct serving *s)
 int meta_make(const struct serving *s);
 
 /*
- * The ports of one session, for the data of each CPU and for time
- * synchronisation. vsock, TCP: a listening socket each. UNIX: numbers, whose
- * connections come through the agent's own socket (CONNECT).
+ * The ports of one session, for the data of each CPU and for time synchronisation. vsock, TCP: a listening
+ * socket each. UNIX: numbers, whose connections come through the agent's own socket (CONNECT).
  */
 struct ports;
 
@@ -177,9 +170,8 @@ int ports_accept(struct ports *p, size_t i, const struct msg_wait *w);
 bool ports_offer(struct ports *p, uint32_t number, int fd);
 
 /*
- * Carries the pages of one buffer to the recorder, a thread and a connection
- * per CPU: whole sub-buffers by splice, from trace_pipe_raw through a pipe to
- * the socket, copied where the kernel cannot splice.
+ * Carries the pages of one buffer to the recorder, a thread and a connection per CPU: whole sub-buffers by
+ * splice, from trace_pipe_raw through a pipe to the socket, copied where the kernel cannot splice.
  */
 struct streams;
 
@@ -221,10 +213,9 @@ static inline int thread_start(pthread_t *t, void *(*fn)(void *), void *arg)
  * The guest's side of time synchronisation: answers the recorder's requests on a connection and in a
  * thread of its own, until STOP, or the end of the connection.
  *
- * hyptrace's recorder asks for the counter (msg.h). In stock's "ptp" the guest probes, chooses and
- * reports the offset. Nothing better than its probes can go in there: KVM's PTP call gives the guest
- * the host's CLOCK_REALTIME, and of the host's trace clock a guest knows no more than when it saw
- * each probe.
+ * hyptrace's recorder asks for the counter (msg.h). In stock's "ptp" the guest probes, chooses and reports
+ * the offset. Nothing better than its probes can go in there: KVM's PTP call gives the guest the host's
+ * CLOCK_REALTIME, and of the host's trace clock a guest knows no more than when it saw each probe.
  */
 struct sync;
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Recordings from before the first request: by --early, or since the kernel's boot. */
 #include "agent.h"
-#include "base/array.h"
-#include "base/files.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #define CMDLINE_MAX (64u << 10)
 /* The clock that the hypervisor's events have too. */

@@ -2,12 +2,10 @@
 /* The head of a trace.dat that the recorder puts before the pages. */
 #include "agent.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "file/dat/options.h"
 #include "file/dat/out.h"
-#include "base/files.h"
 
 /*
  * Metadata that the recorder puts before the pages: a trace.dat of version 7, not compressed, up to

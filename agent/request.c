@@ -5,10 +5,7 @@
  * pass: no path, no command, nothing that costs the guest without bound.
  */
 #include "agent.h"
-#include "base/array.h"
-#include "base/files.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 
 #define TEXT_MAX   4000
@@ -192,7 +189,7 @@ bool allow_samples(const struct strlist *allow)
 	return !allow->n || is_allowed(allow, PROFILE_SYSTEM, PROFILE_SAMPLE);
 }
 
-static bool is_allowed_trigger(const struct strlist *allow, const struct trigger_plan *t)
+bool allow_trigger(const struct strlist *allow, const struct trigger_plan *t)
 {
 	size_t system = t->event ? strcspn(t->event, "/") : 0;
 	char name[128];
@@ -204,11 +201,6 @@ static bool is_allowed_trigger(const struct strlist *allow, const struct trigger
 	memcpy(name, t->event, system);
 	name[system] = 0;
 	return is_allowed(allow, name, t->event + system + 1);
-}
-
-bool allow_region(const struct strlist *allow, const struct record_plan *plan)
-{
-	return is_allowed_trigger(allow, &plan->start_on) && is_allowed_trigger(allow, &plan->stop_on);
 }
 
 struct narrow {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Accepts recorders, and starts serving the first that asks for a recording. */
 #include "agent.h"
-#include "base/files.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -148,7 +147,7 @@ static void pending_begin(struct server *s, size_t i, const struct msg *m)
 	char text[128];
 	int ret;
 
-	if (s->serving && serving_ending(s->serving))
+	if (s->serving && atomic_load(&s->serving->ending))
 		end_serving(s);
 	if (s->serving) {
 		pending_refuse(s, i, "busy: another recorder is at work");

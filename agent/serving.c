@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One recording of a recorder: the buffer is made ready, the answer, the metadata, the pages, the end. */
-#include "base/array.h"
-#include "base/files.h"
 #include "agent.h"
 
 #include <poll.h>
@@ -9,7 +7,6 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "file/dat/page.h"
 #include "record/tracefs/dir.h"
 #include "record/clock/counter.h"
 
@@ -134,7 +131,7 @@ static int serving_prepare(struct serving *s, char **why)
 		*why = strdup("a probe reads any memory: only an agent with --probes makes it");
 		return -EACCES;
 	}
-	if (!allow_region(&a->allow, &s->plan)) {
+	if (!allow_trigger(&a->allow, &s->plan.start_on) || !allow_trigger(&a->allow, &s->plan.stop_on)) {
 		*why = strdup("--start-on, --stop-on: this event is not allowed here");
 		return -EACCES;
 	}
@@ -229,8 +226,8 @@ static int send_meta(struct serving *s)
 
 	if (fd < 0)
 		return fd;
-	/* vsock wakes the other side up for each send, which takes longer than the send itself */ while (
-		!ret && n > 0) {
+	/* vsock wakes the other side up for each send, which takes longer than the send itself */
+	while (!ret && n > 0) {
 		struct msg_wait w = serving_wait(s);
 		uint8_t bytes[MSG_DATA_MAX];
 		struct buf b = { 0 };
@@ -340,12 +337,6 @@ static int serving_record(struct serving *s)
 
 static int serving_run(struct serving *s)
 {
-	static int (*const steps[])(struct serving *) = {
-		serving_open_ports,
-		serving_answer,
-		send_meta,
-		serving_record,
-	};
 	char *why = NULL;
 	int ret = serving_prepare(s, &why);
 
@@ -357,8 +348,7 @@ static int serving_run(struct serving *s)
 		free(why);
 		return ret;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(steps) && !ret; i++)
-		ret = steps[i](s);
+	ret = serving_open_ports(s) ?: serving_answer(s) ?: send_meta(s) ?: serving_record(s);
 	if (ret) {
 		atomic_store(&s->ending, true);
 		serving_cancel(s);
@@ -456,11 +446,6 @@ bool serving_offer(struct serving *s, uint32_t port, int fd)
 	struct ports *p = atomic_load(&s->ports);
 
 	return p && ports_offer(p, port, fd);
-}
-
-bool serving_ending(struct serving *s)
-{
-	return atomic_load(&s->ending);
 }
 
 void serving_cancel(struct serving *s)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Carries the pages of each CPU to the recorder, over the port that the recorder connects to for it. */
 #include "agent.h"
-#include "base/files.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace adb: the static file runs on an Android phone, and what it recorded is fetched. */
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/program.h"
 #include "base/shim.h"
 #include "cmd.h"
-#include "record/plan/plan.h"
 #include "base/outfile.h"
-#include "base/escape.h"
-#include "base/array.h"
-#include "base/files.h"
 #include "base/signals.h"
 
 /* A phone, as Android's adb reaches it. */

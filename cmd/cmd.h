@@ -2,9 +2,9 @@
 #ifndef HYPTRACE_CMD_H
 #define HYPTRACE_CMD_H
 
+#include "api/handle.h"
 #include "record/session/session.h"
-#include "base/opts.h"
-#include "read/part.h"
+#include "base/escape.h"
 
 /* Exit statuses of every command. */
 enum {
@@ -162,6 +162,8 @@ opt_set set_agent_port;
 #define OPT_CSV(help, ...)  OPT(0, "csv", NULL, help, set_csv, __VA_ARGS__)
 #define OPT_QUIET(...)	    OPT('q', "quiet", NULL, "errors only", opts_set_flag, __VA_ARGS__)
 #define OPT_HELP	    OPT('h', "help", NULL, "this text", opts_help)
+/* The last rows of commands that read files: of their fields files, times and quiet. */
+#define OPT_FILES(AT) OPT_INPUT(AT(files)), OPT_TIMES(AT), OPT_QUIET(AT(quiet)), OPT_HELP
 /*
  * Writes an answer, or a part of it, to standard output. 0 or -errno, logged; ends the program when
  * the reader has closed the pipe.
@@ -201,9 +203,8 @@ void progress_end(struct console *console);
 void print_summary(const struct session_summary *sum, const char *output, const struct log *log);
 
 /*
- * Standard output and standard error of every command. Whatever is printed, by
- * libtraceevent too, goes through here: what a terminal would obey is shown
- * instead (base/escape.h), but for our own codes.
+ * Standard output and standard error of every command. Whatever is printed, by libtraceevent too, goes
+ * through here: what a terminal would obey is shown instead (base/escape.h), but for our own codes.
  */
 
 /* Colours, and what wipes a line of progress. */
@@ -216,9 +217,8 @@ void terminal_code(FILE *out, enum terminal_code code);
  */
 int terminal_open(void);
 /*
- * Ends the output, and the pager. Returns what to exit with: status, or EXIT_FAILED
- * with a message when not all could be written. Someone who quits the pager has
- * seen enough.
+ * Ends the output, and the pager. Returns what to exit with: status, or EXIT_FAILED with a message when not
+ * all could be written. Someone who quits the pager has seen enough.
  */
 int terminal_end(int status);
 /*

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The commands of hyptrace. */
-#include "base/array.h"
 #include "cmd.h"
 
 #define COMMAND(n, ...) { .name = #n, .run = cmd_##n, .options = &n##_table, __VA_ARGS__ },

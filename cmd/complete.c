@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Completion of command lines, for the shells' files (cmd/completion): options by the tables, their arguments
  * by what the system or the recordings at hand have. */
-#include <ctype.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "cmd.h"
-#include "base/array.h"
-#include "base/files.h"
-#include "file/dat/format.h"
 #include "record/guest/guest.h"
-#include "read/inputs.h"
 #include "record/drain/remote.h"
 
 #define COMPLETE_TEXT_MAX (64u << 20) /* of a file of tracefs: all functions of a large kernel have 10 MB */
@@ -273,11 +265,6 @@ static void complete_argument(struct completion *c, bool live, int argc, char **
 	strlist_release(&files);
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int complete_line(int argc, char **argv)
 {
 	static const char *const words[] = { "--help", "--no-pager", "--shim-dir", "--version", "-V", "-h" };
@@ -303,8 +290,7 @@ int complete_line(int argc, char **argv)
 			offer(&c, name);
 		free(name);
 	}
-	if (c.out.n)
-		qsort(c.out.v, c.out.n, sizeof(*c.out.v), by_text);
+	strlist_sort(&c.out);
 	for (size_t i = 0; i < c.out.n; i++)
 		if (!i || strcmp(c.out.v[i], c.out.v[i - 1]))
 			puts(c.out.v[i]);

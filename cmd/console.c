@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Text that commands print on the terminal: usage, messages, progress, the summary of a recording. */
-#include <fcntl.h>
 #include <limits.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cmd.h"
-#include "api/handle.h"
 #include "base/answer.h"
-#include "base/escape.h"
-#include "base/files.h"
 #include "convert/import/import.h"
 #include "record/guest/guest.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace cut: writes a part of recordings' time, or pieces of one length, as trace.dat files. */
 #include "cmd.h"
-#include "api/handle.h"
-#include "base/array.h"
 #include "file/dat/copy.h"
 
 #define CUT_PIECES_MAX 10000
@@ -21,10 +19,7 @@ static const struct opt cut_rows[] = {
 	    CUT(output)),
 	OPT(0, "per", "DURATION", "pieces that long, FILE.001.dat and so on: 10s, 500ms", opts_set_text,
 	    CUT(per)),
-	OPT_INPUT(CUT(files)),
-	OPT_TIMES(CUT),
-	OPT_QUIET(CUT(quiet)),
-	OPT_HELP,
+	OPT_FILES(CUT),
 };
 
 const struct opts_table cut_table = {

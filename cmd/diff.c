@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace diff: two recordings, a second of the one against a second of the other. */
-#include <math.h>
-
 #include "ask/states/significance.h"
 #include "ask/states/series.h"
-#include "api/handle.h"
 #include "cmd.h"
 #include "page-parts.h"
-#include "base/answer.h"
-#include "base/array.h"
 
 #define ROWS 20
 
@@ -33,10 +28,7 @@ static const struct opt diff_rows[] = {
 	    .max = UINT32_MAX),
 	OPT_JSON("for programs: all rows, with the interval of each difference", DIFF(form)),
 	OPT_CSV("the same; each line begins with its table", DIFF(form)),
-	OPT_INPUT(DIFF(files)),
-	OPT_TIMES(DIFF),
-	OPT_QUIET(DIFF(quiet)),
-	OPT_HELP,
+	OPT_FILES(DIFF),
 };
 
 const struct opts_table diff_table = {

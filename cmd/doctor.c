@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace doctor: shows the features that can be recorded here, the missing ones, and the commands that fix
  * them. */
-#include <fcntl.h>
 #include <limits.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/answer.h"
-#include "base/array.h"
-#include "base/escape.h"
-#include "base/files.h"
 #include "cmd.h"
 #include "record/drain/remote.h"
 #include "record/guest/guest.h"

@@ -2,16 +2,11 @@
 /* hyptrace export: recordings as a trace for Perfetto, as CTF, as lines of JSON, or as Parquet files. */
 #include <poll.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "api/handle.h"
 #include "ask/sql/sql.h"
 #include "cmd.h"
 #include "convert/export/export.h"
 #include "base/outfile.h"
-#include "base/array.h"
-#include "base/files.h"
 #include "base/signals.h"
 
 struct export_opts {

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace flame: the stacks of recordings as folded text, and as a flame graph. */
 #include <stdarg.h>
-#include <unistd.h>
 
-#include "ask/flame/picture.h"
-#include "ask/flame/profiles.h"
 #include "ask/flame/flame.h"
-#include "api/handle.h"
 #include "base/decode/mark-lines.h"
 #include "cmd.h"
 #include "page-parts.h"
 #include "read/filter.h"
 #include "base/answer.h"
 #include "base/outfile.h"
-#include "base/array.h"
-#include "base/files.h"
 
 struct flame_command {
 	const char *svg, *speedscope, *pprof, *output, *weight, *desc;
@@ -67,10 +61,7 @@ static const struct opt flame_opt_rows[] = {
 	OPT(0, "idle", NULL, "the idle task, too", opts_set_flag, FLAME(opts.idle)),
 	OPT_JSON("stacks and notes as JSON", FLAME(form)),
 	OPT_CSV("stacks and notes as CSV", FLAME(form)),
-	OPT_INPUT(FLAME(files)),
-	OPT_TIMES(FLAME),
-	OPT_QUIET(FLAME(quiet)),
-	OPT_HELP,
+	OPT_FILES(FLAME),
 };
 
 const struct opts_table flame_table = {

@@ -2,10 +2,7 @@
 /* The program: runs the command that is named, or lists them all; by the name of trace-cmd it serves some
  * lines and passes the others on. On a terminal it prints a hint for the next command. */
 #include <glob.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/escape.h"
 #include "base/shim.h"
 #include "cmd.h"
 
@@ -88,20 +85,29 @@ static char *hint_numbered(const char *output)
 	return first;
 }
 
-static void hint_of(const struct command_row *command, int argc, char **argv)
+/*
+ * After a command has succeeded: prints "hyptrace: next: ..." on stderr; nothing with -q, -h, --json and
+ * --csv. argv: as the command got it, argv[0] its name; its order changes.
+ */
+static void hint_print(int argc, char **argv)
 {
-	struct opts_table table = *command->options;
-	struct hint_line l = { .command = argv[0], .words = command->hint };
+	const struct command_row *command = command_find(argv[0]);
 	bool record = !strcmp(argv[0], "record");
+	struct hint_line l = { .command = argv[0] };
+	struct opts_table table;
 	struct opts_error err;
 	int ret;
 
+	if (!command || !command->options)
+		return;
+	l.words = command->hint;
+	table = *command->options;
 	table.dispatch = hint_option;
 	ret = opts_parse(&table, &argc, argv, &l, &err);
 	for (int i = 1; i < argc && !record && !ret; i++)
 		ret = strlist_add(&l.files, argv[i]);
 	if (!ret && !l.silent && !strcmp(argv[0], "adb") && argc > 1 && !strcmp(argv[1], "record"))
-		hint_of(command_find("record"), argc - 1, argv + 1);
+		hint_print(argc - 1, argv + 1);
 	else if (!ret && !l.silent && l.words) {
 		const char *words = l.words, *at = strstr(words, " FILES");
 		const char *output = l.arg ? l.arg : l.files.n ? l.files.v[0] : "trace.dat";
@@ -122,24 +128,6 @@ static void hint_of(const struct command_row *command, int argc, char **argv)
 		free(numbered);
 	}
 	strlist_release(&l.files);
-}
-
-/* True: both streams are on a terminal. Called before the command, whose output may become a pager's. */
-static bool hint_wanted(void)
-{
-	return isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
-}
-
-/*
- * After a command has succeeded: prints "hyptrace: next: ..." on stderr; nothing with -q, -h, --json and
- * --csv. argv: as the command got it, argv[0] its name; its order changes.
- */
-static void hint_print(int argc, char **argv)
-{
-	const struct command_row *command = command_find(argv[0]);
-
-	if (command && command->options)
-		hint_of(command, argc, argv);
 }
 
 #ifdef HYPTRACE_STATIC
@@ -238,7 +226,7 @@ static bool is_agent(const char *word)
 
 int main(int argc, char **argv)
 {
-	bool shim = argc && shim_called(argv[0]), served = !shim, pages = true;
+	bool shim = argc && shim_called(argv[0]), served = !shim, pages = true, hint;
 	const struct command_row *command = argc > 1 ? command_find(argv[1]) : NULL;
 	char **words;
 	int ret;
@@ -283,8 +271,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "hyptrace: %s\n", strerror(-ret));
 		return EXIT_FAILED;
 	}
-	/* for the hint after the output: a command changes the order of its words */
-	words = argc > 1 && hint_wanted() ? shim_copy(argc, argv) : NULL;
+	/* for the hint after the output, which may become a pager's: a command changes the order of its words
+	 */
+	hint = argc > 1 && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+	words = hint ? shim_copy(argc, argv) : NULL;
 	ret = terminal_end(command_run(argc, argv, pages));
 	if (words && ret == EXIT_OK)
 		hint_print(argc - 1, words + 1);

@@ -4,7 +4,6 @@
 #include "convert/import/import.h"
 
 #include "cmd.h"
-#include "base/array.h"
 
 struct import_line {
 	struct import_opts o;

@@ -3,7 +3,6 @@
 #define HYPTRACE_CMD_LATENCY_ANSWER_H
 
 #include "ask/latency/latency.h"
-#include "base/answer.h"
 
 /* The chains that a command line asks for. */
 struct latency_question {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace latency: how long it takes from one event to the next, over buffers and machines. */
-#include "api/handle.h"
 #include "cmd.h"
 #include "latency-answer.h"
-#include "base/array.h"
 
 #define WORST_MAX 100
 
@@ -37,10 +35,7 @@ static const struct opt latency_options[] = {
 	OPT(0, "svg", "FILE", "the distribution as a picture", opts_set_text, LATENCY(svg)),
 	OPT_JSON("for programs, as JSON", LATENCY(form)),
 	OPT_CSV("for programs, as CSV", LATENCY(form)),
-	OPT_INPUT(LATENCY(files)),
-	OPT_TIMES(LATENCY),
-	OPT_QUIET(LATENCY(quiet)),
-	OPT_HELP,
+	OPT_FILES(LATENCY),
 };
 
 const struct opts_table latency_table = {

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace list: the machine's guests, trace buffers and events. */
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <unistd.h>
 
 #include "base/answer.h"
-#include "base/files.h"
-#include "base/array.h"
 #include "record/guest/guest.h"
-#include "base/escape.h"
 #include "record/drain/remote.h"
 #include "record/tracefs/dir.h"
 #include "cmd.h"

@@ -3,8 +3,6 @@
  * The program's malloc(): the C library's, which ends the program where there is no memory once
  * a command has asked for that. Libraries use it too.
  */
-#include <unistd.h>
-
 #include "cmd.h"
 
 static bool ends;

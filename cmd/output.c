@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Files that commands write their answers into: never over one of the inputs. */
-#include <sys/stat.h>
-
-#include "base/files.h"
 #include "file/dat/copy.h"
 #include "cmd.h"
 #include "base/outfile.h"
-#include "read/inputs.h"
 
 int output_check(const char *path, const struct inputs *in, const struct log *log)
 {

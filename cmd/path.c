@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace path: why something happened only then, back across guest and host. */
-#include <ctype.h>
-
-#include "api/handle.h"
 #include "cmd.h"
 #include "ask/path/path.h"
-#include "ask/states/pass.h"
-#include "base/array.h"
 
 struct path_opts {
 	const char *at, *guest, *task;
@@ -40,10 +35,7 @@ static const struct opt path_rows[] = {
 	OPT('m', "hops", "N", "hops at most (50)", opts_set_number, PATH(hops), .min = 1, .max = 10000),
 	OPT_JSON("as JSON", PATH(form)),
 	OPT('c', "csv", NULL, "as CSV", set_csv, PATH(form)),
-	OPT_INPUT(PATH(files)),
-	OPT_TIMES(PATH),
-	OPT_QUIET(PATH(quiet)),
-	OPT_HELP,
+	OPT_FILES(PATH),
 };
 
 const struct opts_table path_table = {

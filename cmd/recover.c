@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace recover: finishes the recording of a killed recorder. */
 #include "cmd.h"
-#include "base/array.h"
 
 struct recover_opts {
 	const char *output;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The events of hyptrace report: which are shown, in order, and their lines. */
-#include <unistd.h>
-
 #include "ask/live/live.h"
-#include "base/array.h"
 #include "convert/export/export.h"
 #include "read/pipeline.h"
 #include "report-priv.h"

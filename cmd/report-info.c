@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints facts about files instead of their events: --cpus, --events, --stat ... */
 #include <regex.h>
-#include <unistd.h>
 
 #include "report-priv.h"
 #include "base/escape.h"

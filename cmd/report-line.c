@@ -4,8 +4,7 @@
  *
  *	           comm-pid   [cpu]  sec.usec: event:               fields
  *
- * All but the fields is put together here: libtraceevent takes longer for it than
- * for most events' fields.
+ * All but the fields is put together here: libtraceevent takes longer for it than for most events' fields.
  */
 #include "report-priv.h"
 #include "base/cursor.h"

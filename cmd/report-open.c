@@ -3,9 +3,6 @@
  * options ask for, and a program for function_graph. */
 #include <regex.h>
 
-#include "base/array.h"
-#include "base/escape.h"
-#include "base/files.h"
 #include "read/filter.h"
 #include "report-priv.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The command line of report: the table of its options, and what each sets. */
 #include "report-priv.h"
-#include "base/array.h"
 
 #define DEFAULT_FILE "trace.dat"
 #define CPU_MAX	     65535

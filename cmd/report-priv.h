@@ -2,10 +2,8 @@
 #ifndef HYPTRACE_CMD_REPORT_PRIV_H
 #define HYPTRACE_CMD_REPORT_PRIV_H
 
-#include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
-#include "api/handle.h"
 #include "cmd.h"
 #include "read/print.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* report -w: from sched_wakeup (or _new) of a task to the sched_switch that it begins to run at. */
-#include "base/array.h"
-#include "base/map.h"
 #include "report-priv.h"
 
 struct stats {
@@ -99,8 +97,8 @@ int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record 
 			t->since = rec->ts;
 		if (t || !pid)
 			return 0;
-		return array_push(&w->tasks, &w->n, &(struct waiting){ pid, rec->ts }, sizeof(*t))
-			       ?: map_insert(&w->map, map_hash((uint32_t)pid), w->n - 1);
+		return map_push(&w->map, map_hash((uint32_t)pid), &w->tasks, &w->n,
+				&(struct waiting){ pid, rec->ts }, sizeof(*t));
 	}
 	return 0;
 }

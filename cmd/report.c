@@ -2,7 +2,6 @@
 /* hyptrace report: prints the events of trace.dat files as text, or, look by look, of a recording that goes
  * on. */
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "ask/live/live.h"
 #include "report-priv.h"

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sql: queries over recordings, as an argument or at a prompt. */
 #include <signal.h>
-#include <unistd.h>
 
-#include "api/handle.h"
 #include "cmd.h"
 #include "ask/sql/sql.h"
 #include "base/answer.h"
-#include "base/array.h"
 #ifdef HYPTRACE_LIBEDIT
 #include <editline/readline.h>
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: counts of each buffer, CPU and event. */
 #include "stat-priv.h"
-#include "base/array.h"
 
 static const struct reader_buffer *count_buffer(const struct stat_answer *s, size_t input, size_t buffer)
 {
@@ -30,8 +29,8 @@ static struct answer_cell count_lost_cell(const struct counts_cpu *c)
 void stat_buffers(struct stat_answer *s, const char *key)
 {
 	struct stat_table t;
-	size_t n, some, unknown = 0;
-	const struct counts_cpu *v = counts_cpus(s->counts, &n);
+	size_t n = s->counts->n_cpus, some, unknown = 0;
+	const struct counts_cpu *v = s->counts->cpus;
 
 	for (size_t i = 0; i < n; i++)
 		unknown += v[i].gaps;
@@ -67,8 +66,8 @@ void stat_buffers(struct stat_answer *s, const char *key)
 
 void stat_lost(struct stat_answer *s, const char *key)
 {
-	size_t n, n_lost = 0, unknown = 0;
-	const struct counts_cpu *v = counts_cpus(s->counts, &n);
+	size_t n = s->counts->n_cpus, n_lost = 0, unknown = 0;
+	const struct counts_cpu *v = s->counts->cpus;
 	struct stat_table t;
 
 	for (size_t i = 0; i < n; i++) {
@@ -113,8 +112,8 @@ static int count_more_first(const void *a, const void *b)
 /* By how many there are; ids without a format are one event. NULL: no memory. */
 static struct event_count *count_events(const struct stat_answer *s, size_t *n, uint64_t *total)
 {
-	size_t room = 1, n_cpus;
-	const struct counts_cpu *cpus = counts_cpus(s->counts, &n_cpus);
+	size_t room = 1, n_cpus = s->counts->n_cpus;
+	const struct counts_cpu *cpus = s->counts->cpus;
 	struct event_count *v;
 
 	*n = *total = 0;

@@ -8,7 +8,6 @@
 #include "ask/states/markers.h"
 #include "ask/states/samples.h"
 #include "ask/states/states.h"
-#include "base/answer.h"
 
 /* Results of hyptrace stat, and the form to print them in: shared by stat.c and stat-*.c. */
 struct stat_answer {

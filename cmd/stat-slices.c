@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat --by TIME: exits and visits to the hypervisor by slices of time, as text or a picture. */
-#include <math.h>
-
 #include "cmd.h"
 #include "stat-priv.h"
-#include "base/array.h"
-#include "base/escape.h"
 #include "base/svg.h"
 
 #define LABEL 14 /* characters of a name */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: where the wall time of vCPUs and of guests' tasks went, and what took it away. */
 #include "stat-priv.h"
-#include "base/array.h"
 
 /* States that a table has a column for. */
 struct state_column {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: exits, with perf's columns; time in the hypervisor, the firmware and programs' spans. */
 #include "stat-priv.h"
-#include "base/array.h"
 
 /* Rows of one table, added up as --per says. */
 struct exit_sum {
@@ -250,24 +249,24 @@ static bool time_table(struct stat_answer *s, const char *key, const char *title
 	return true;
 }
 
-static bool hyp_table(struct stat_answer *s, const struct hyptime_row *rows, size_t n, const char *key,
+static bool hyp_table(struct stat_answer *s, const struct hyptime_rows *rows, const char *key,
 		      const char *title, const char *column, const char *none)
 {
-	struct time_row *v = calloc(n + 1, sizeof(*v));
+	struct time_row *v = calloc(rows->n + 1, sizeof(*v));
 	struct strlist names = { 0 }; /* hyptime_name's text is valid for one call only */
 	bool there = false;
 
 	s->ret = v ? 0 : -ENOMEM;
-	for (size_t i = 0; i < n && !s->ret; i++) {
-		const char *name = hyptime_name(s->hyp, rows[i].input, rows[i].kind);
+	for (size_t i = 0; i < rows->n && !s->ret; i++) {
+		const char *name = hyptime_name(s->hyp, rows->v[i].input, rows->v[i].kind);
 
 		s->ret = name ? strlist_add(&names, name) : 0;
-		v[i] = (struct time_row){ rows[i].input, NULL, NULL, &rows[i].time };
+		v[i] = (struct time_row){ rows->v[i].input, NULL, NULL, &rows->v[i].time };
 		if (name && !s->ret)
 			v[i].name = names.v[names.n - 1];
 	}
 	if (!s->ret)
-		there = time_table(s, key, title, column, none, v, n);
+		there = time_table(s, key, title, column, none, v, rows->n);
 	strlist_release(&names);
 	free(v);
 	return there;
@@ -275,43 +274,38 @@ static bool hyp_table(struct stat_answer *s, const struct hyptime_row *rows, siz
 
 void stat_hyp(struct stat_answer *s, const char *key)
 {
-	struct hyptime_unpaired cut = hyptime_unpaired(s->hyp);
+	const struct hyptime *h = s->hyp;
 	uint64_t total = 0, count = 0, wall = 0;
-	size_t n, n_cpus;
-	const struct hyptime_row *rows = hyptime_rows(s->hyp, &n);
-	const struct counts_cpu *cpus = counts_cpus(s->counts, &n_cpus);
+	const struct counts_cpu *cpus = s->counts->cpus;
 	char text[2][32];
 
-	if (!hyp_table(s, rows, n, key, "Hypervisor: from hyp_enter to hyp_exit, by reason", "reason",
+	if (!hyp_table(s, &h->visits, key, "Hypervisor: from hyp_enter to hyp_exit, by reason", "reason",
 		       "the files have no hyp_enter with a hyp_exit"))
 		return;
-	for (size_t i = 0; i < n; i++) {
-		total += rows[i].time.sum;
-		count += rows[i].time.n;
+	for (size_t i = 0; i < h->visits.n; i++) {
+		total += h->visits.v[i].time.sum;
+		count += h->visits.v[i].time.n;
 	}
 	/* share of all CPUs' time, from the first event of each buffer to its last */
-	for (size_t i = 0; i < n_cpus; i++)
-		if (hyptime_seen(s->hyp, i))
+	for (size_t i = 0; i < s->counts->n_cpus; i++)
+		if (h->cpus[i].seen)
 			wall += cpus[i].last - cpus[i].first;
-	if (n)
+	if (h->visits.n)
 		answer_note(s->out, "hyp: %llu visits, %s in total: %.2f%% of %s recorded CPU time",
 			    (unsigned long long)count, answer_duration(s->out, total, text[0]),
 			    wall ? 100.0 * (double)total / (double)wall : 0,
 			    answer_duration(s->out, wall, text[1]));
-	if (cut.enters || cut.exits)
+	if (h->enters || h->exits)
 		answer_note(s->out,
 			    "hyp: %llu hyp_enter and %llu hyp_exit without the other are left out: events "
 			    "were lost, "
 			    "or the recording begins or ends there",
-			    (unsigned long long)cut.enters, (unsigned long long)cut.exits);
+			    (unsigned long long)h->enters, (unsigned long long)h->exits);
 }
 
 void stat_firmware(struct stat_answer *s, const char *key)
 {
-	size_t n;
-	const struct hyptime_row *rows = hyptime_firmware(s->hyp, &n);
-
-	hyp_table(s, rows, n, key,
+	hyp_table(s, &s->hyp->firmware, key,
 		  "Firmware (EL3): from hyp_exit for smc until the hypervisor is entered again", "back_for",
 		  "the files have no hyp_exit for smc with a hyp_enter after it");
 }
@@ -321,17 +315,16 @@ void stat_spans(struct stat_answer *s, const char *key)
 	static const char *const kinds[] = {
 		[MARKERS_CROSVM] = "crosvm", [MARKERS_HYPERTRACE] = "hypertrace"
 	};
-	struct markers_cut cut = markers_cut(s->markers);
-	size_t n;
-	const struct markers_row *rows = markers_rows(s->markers, &n);
-	struct time_row *v = calloc(n + 1, sizeof(*v));
+	const struct markers_cut cut = s->markers->cut;
+	const struct markers_row *rows = s->markers->rows;
+	struct time_row *v = calloc(s->markers->n_rows + 1, sizeof(*v));
 	size_t k = 0;
 
 	if (!v) {
 		s->ret = -ENOMEM;
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < s->markers->n_rows; i++)
 		if (rows[i].time.n)
 			v[k++] = (struct time_row){ rows[i].input, kinds[rows[i].kind], rows[i].name,
 						    &rows[i].time };

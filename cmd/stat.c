@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: counts events and adds up where time went, in one reading. */
-#include "api/handle.h"
 #include "cmd.h"
 #include "page-parts.h"
 #include "stat-priv.h"
-#include "base/array.h"
 
 /* Sources of a table. */
 enum {

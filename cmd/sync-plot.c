@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "sync-priv.h"
-#include "base/escape.h"
 #include "base/svg.h"
 
 #define WIDTH  900

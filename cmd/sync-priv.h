@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_CMD_SYNC_PRIV_H
 #define HYPTRACE_CMD_SYNC_PRIV_H
 
-#include "api/handle.h"
 #include "sync/align.h"
 #include "cmd.h"
 

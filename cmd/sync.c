@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace sync: computes the offsets of guests' clocks from recordings, with a bound on each, prints them
  * and writes them into the files. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/answer.h"
-#include "base/array.h"
 #include "base/outfile.h"
 #include "file/dat/copy.h"
 #include "file/dat/options.h"
 #include "sync-priv.h"
-#include "base/escape.h"
 
 static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
 {

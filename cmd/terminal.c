@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The two streams that commands print on, the user's pager, and errors of writing. */
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cmd.h"
-#include "base/array.h"
-#include "base/escape.h"
 
 #define NOT_RUN 126 /* what a shell exits with that cannot run a command, or more */
 

@@ -2,12 +2,10 @@
 /* hyptrace top: stat's tables of the last second of a running recording, again and again. */
 #include <poll.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "cmd.h"
 #include "ask/live/live.h"
 #include "stat-priv.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/signals.h"
 

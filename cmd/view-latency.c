@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Latencies of all presets that recordings can feed, as JSON for the page of hyptrace view. */
-#include <errno.h>
-
 #include "latency-answer.h"
 #include "page-parts.h"
 

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace why: the causes of a slow tail. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "api/handle.h"
 #include "ask/why/why.h"
-#include "base/array.h"
 #include "cmd.h"
 #include "latency-answer.h"
 #include "page-parts.h"
@@ -46,10 +39,7 @@ static const struct opt why_rows_opts[] = {
 	OPT(0, "tail", "PERCENTILE", "from where on instances are slow (99)", opts_set_text, WHY(tail_text)),
 	OPT_JSON("for programs, as JSON", WHY(form)),
 	OPT_CSV("for programs, as CSV", WHY(form)),
-	OPT_INPUT(WHY(files)),
-	OPT_TIMES(WHY),
-	OPT_QUIET(WHY(quiet)),
-	OPT_HELP,
+	OPT_FILES(WHY),
 };
 
 const struct opts_table why_table = {

@@ -5,7 +5,6 @@
 #include "api/handle.h"
 #include "read/filter.h"
 #include "read/print.h"
-#include "base/strings.h"
 
 /* Shared by the files of lib/api. */
 

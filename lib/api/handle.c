@@ -5,9 +5,6 @@
 #include "api/handle.h"
 #include "ask/states/exit-threads.h"
 #include "base/decode/esr.h"
-#include "base/field.h"
-#include "read/filetime.h"
-#include "read/tepfile.h"
 #include "sync/align.h"
 
 #define SPAN_STEPS                                                                                           \

@@ -2,7 +2,6 @@
 /* The recording half of hyptrace.h: plans, recording and recovering by a session. */
 #include "api/handle-priv.h"
 #include "record/session/session.h"
-#include "record/plan/plan.h"
 
 struct hyptrace_plan {
 	struct strlist words; /* plan.command points into them */

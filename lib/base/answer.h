@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_ANSWER_H
 #define HYPTRACE_ANSWER_H
 
-#include "base/buf.h"
 #include "base/strings.h"
 #include "base/json.h"
 

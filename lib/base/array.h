@@ -11,9 +11,8 @@
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
 /*
- * Room for one more behind n entries of `size` bytes, in an array that grows by
- * this call only. The result replaces v and is freed by the caller; NULL: out of
- * memory, v is as it was.
+ * Room for one more behind n entries of `size` bytes, in an array that grows by this call only. The result
+ * replaces v and is freed by the caller; NULL: out of memory, v is as it was.
  */
 static inline void *array_grow(void *v, size_t n, size_t size)
 {

@@ -11,10 +11,9 @@
 size_t utf8_len(const uint8_t *p, size_t left);
 
 /*
- * Text of others on its way to a terminal or a log: what a terminal would obey
- * is shown as \x1b, byte by byte. That is C0 but newline and tab, DEL, C1 (alone
- * and as UTF-8), what turns the direction of writing, and Unicode's separators of lines.
- * All else stays as it is.
+ * Text of others on its way to a terminal or a log: what a terminal would obey is shown as \x1b, byte by
+ * byte. That is C0 but newline and tab, DEL, C1 (alone and as UTF-8), what turns the direction of writing,
+ * and Unicode's separators of lines. All else stays as it is.
  */
 
 /* Length of the control at p, which has at least one byte: 1 to 3; 0: none. */
@@ -45,9 +44,8 @@ static inline __attribute__((always_inline)) size_t plain_span(const uint8_t *p,
 #define ESCAPE_MAX 16
 
 /*
- * The next piece of a text of at least one byte: *show and *n are what to show, a
- * run of the text itself, or a control written out in `room`. Returns how many
- * bytes of the text that is.
+ * The next piece of a text of at least one byte: *show and *n are what to show, a run of the text itself, or
+ * a control written out in `room`. Returns how many bytes of the text that is.
  */
 size_t escape_run(const uint8_t *p, size_t left, const char **show, size_t *n, char room[ESCAPE_MAX]);
 
@@ -59,9 +57,8 @@ char *escape_line(char *out, size_t size, const char *text);
 #define ESCAPED(text) escape_line((char[ESCAPE_LINE]){ 0 }, ESCAPE_LINE, text)
 
 /*
- * May a name from outside be part of a file's name, or a directory's? 1 to 200 bytes
- * without '/' and without what is shown, not even a newline or tab; the first is
- * neither '.' nor '-'.
+ * May a name from outside be part of a file's name, or a directory's? 1 to 200 bytes without '/' and without
+ * what is shown, not even a newline or tab; the first is neither '.' nor '-'.
  */
 bool name_fits_file(const char *name);
 

@@ -2,14 +2,8 @@
 /* Reads and writes whole files, and lists directories. */
 #include "base/files.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/buf.h"
-#include "base/strings.h"
 
 /* read, or pread at *offset. */
 static ssize_t read_loop(int fd, void *data, size_t len, const uint64_t *offset)
@@ -145,11 +139,6 @@ DIR *open_dir_at(int dirfd, const char *path)
 	return d;
 }
 
-static int strings_in_order(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int read_dir_at(int dirfd, const char *path, struct strlist *out)
 {
 	DIR *d = open_dir_at(dirfd, path);
@@ -164,8 +153,7 @@ int read_dir_at(int dirfd, const char *path, struct strlist *out)
 	if (!ret && errno)
 		ret = -errno;
 	closedir(d);
-	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), strings_in_order);
+	strlist_sort(out);
 	return ret;
 }
 

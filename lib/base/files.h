@@ -2,12 +2,13 @@
 #ifndef HYPTRACE_FILES_H
 #define HYPTRACE_FILES_H
 
-#include <dirent.h>
-#include "base/std.h"
-#include <sys/types.h>
+#include "base/buf.h"
+#include "base/strings.h"
 
-struct buf;
-struct strlist;
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Calls return 0 (or a count) on success, -errno otherwise, unless a comment says something else. */
 

@@ -23,9 +23,8 @@ struct json {
 };
 
 /*
- * Each appends one thing to out: the begin or end of an object or array, an object's
- * next key, a value. Strings are escaped, and so is in them what a terminal would obey;
- * bytes that are no UTF-8 become U+FFFD.
+ * Each appends one thing to out: the begin or end of an object or array, an object's next key, a value.
+ * Strings are escaped, and so is in them what a terminal would obey; bytes that are no UTF-8 become U+FFFD.
  */
 void json_object(struct json *j);
 /* The object that a command prints: json_object, and the version of the form (Documentation/json.md). */

@@ -2,8 +2,6 @@
 /* Indices of an array's entries by a hash. */
 #include "base/map.h"
 
-#include "base/array.h"
-
 static void map_put(struct map *m, const struct map_slot *new)
 {
 	size_t i = new->hash &(m->room - 1);

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_MAP_H
 #define HYPTRACE_MAP_H
 
-#include "base/std.h"
+#include "base/array.h"
 
 /*
  * Index of a growing array: finds an entry by its key, which the array holds. The map keeps indices by a hash

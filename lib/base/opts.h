@@ -6,9 +6,8 @@
 #include "base/strings.h"
 
 /*
- * Command lines by a table, in getopt_long's grammar: the options of every
- * command, those of the agent, and those that a recorder sends to an agent.
- * There is no state but the caller's.
+ * Command lines by a table, in getopt_long's grammar: the options of every command, those of the agent, and
+ * those that a recorder sends to an agent. There is no state but the caller's.
  */
 
 /* Why a command line was refused: one line, lower case, no full stop. */

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The file or directory that a command writes: found safely, written beside its end, put in place whole. */
 #include "base/outfile.h"
-#include "base/files.h"
-#include "base/strings.h"
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #define LINKS_MAX   40 /* as in the kernel */
 #define OUTDIR_DEEP 8  /* levels of directories that are removed */
@@ -280,24 +275,17 @@ static int outdir_empty(int fd, unsigned int deep)
 /* o->dir, and o->name in it: "a/b/" is b in a. */
 static int outdir_split(struct outfile *o)
 {
-	size_t end = strlen(o->path), at;
-	char *parent;
+	size_t end = strlen(o->path);
+	char *path;
+	int ret;
 
 	while (end > 1 && o->path[end - 1] == '/')
 		end--;
-	for (at = end; at && o->path[at - 1] != '/';)
-		at--;
-	o->name = strndup(o->path + at, end - at);
-	parent = at ? strndup(o->path, at) : strdup(".");
-	if (o->name && parent)
-		o->dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	free(parent);
-	if (!o->name || !parent)
-		return -ENOMEM;
-	if (o->dir < 0)
-		return -errno;
-	if (!*o->name || !strcmp(o->name, ".") || !strcmp(o->name, "..") || !strcmp(o->name, "/"))
-		return -EEXIST;
+	path = strndup(o->path, end);
+	ret = path ? outfile_split(o, path) : -ENOMEM;
+	free(path);
+	if (ret)
+		return ret == -EISDIR ? -EEXIST : ret;
 	return (o->part = str_printf(".%s.part", o->name)) ? 0 : -ENOMEM;
 }
 

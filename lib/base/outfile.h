@@ -2,16 +2,15 @@
 #ifndef HYPTRACE_OUTFILE_H
 #define HYPTRACE_OUTFILE_H
 
-#include "base/std.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*
  * A file that a command writes: -o, --perfetto, --plot, and the files of sync --write.
  *
- * It is written as NAME.part beside its end, and renamed when all of it is on the
- * disk: until then what was there stays as it is. The new file has the mode, and as
- * far as the caller may give it the owner, of the one that it replaces. A symbolic
- * link is followed and stays one.
+ * It is written as NAME.part beside its end, and renamed when all of it is on the disk: until then what was
+ * there stays as it is. The new file has the mode, and as far as the caller may give it the owner, of the one
+ * that it replaces. A symbolic link is followed and stays one.
  *
  * Refused: directories and block devices; links of users other than the caller and
  * root; in directories like /tmp also files of others; and a NAME.part that is no

@@ -2,10 +2,6 @@
 /* The name trace-cmd for our programs, and the way from it to the real trace-cmd. */
 #include "base/shim.h"
 #include "base/files.h"
-#include "base/strings.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 bool shim_called(const char *argv0)
 {

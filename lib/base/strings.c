@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 
-#include "base/array.h"
 #include "base/buf.h"
 #include "base/cursor.h"
 
@@ -39,6 +38,16 @@ bool strlist_has(const struct strlist *l, const char *s)
 		if (!strcmp(l->v[i], s))
 			return true;
 	return false;
+}
+
+static int strings_in_order(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void strlist_sort(struct strlist *l)
+{
+	array_sort(l->v, l->n, sizeof(*l->v), strings_in_order);
 }
 
 void strlist_release(struct strlist *l)

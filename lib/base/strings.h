@@ -2,7 +2,9 @@
 #ifndef HYPTRACE_STRINGS_H
 #define HYPTRACE_STRINGS_H
 
-#include "base/std.h"
+#include "base/array.h"
+
+#include <ctype.h>
 
 /* Zero-initialised = empty; owns copies of its strings. */
 struct strlist {
@@ -16,6 +18,7 @@ int strlist_take(struct strlist *l, char *s);
 /* Each line of a text, without its newline. */
 int strlist_add_lines(struct strlist *l, const void *text, size_t len);
 bool strlist_has(const struct strlist *l, const char *s);
+void strlist_sort(struct strlist *l); /* by bytes */
 void strlist_release(struct strlist *l);
 
 /* Strict decimal (or 0x... hexadecimal) number: the whole string, no sign. -EINVAL, -ERANGE. */

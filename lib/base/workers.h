@@ -5,9 +5,8 @@
 #include "base/std.h"
 
 /*
- * One thread for each of n things (the guests of a recording), to work on them at
- * the same time. The threads live as long as the workers, so that a list of them,
- * such as a pid filter, is made once.
+ * One thread for each of n things (the guests of a recording), to work on them at the same time. The threads
+ * live as long as the workers, so that a list of them, such as a pid filter, is made once.
  */
 struct workers;
 

@@ -9,11 +9,10 @@ struct input;
 struct inputs;
 
 /*
- * Conversion of a trace.dat's time stamps by its options, in the order
- * of stock (libtracecmd, timestamp_calc): TIME_SHIFT by CPU, TSC2NSEC's
- * mult and shift, then DATE and OFFSET. Stock leaves TIME_SHIFT out for the
- * instances of a guest's file; here it applies to all buffers, since they have
- * one clock.
+ * Conversion of a trace.dat's time stamps by its options, in the order of stock (libtracecmd,
+ * timestamp_calc): TIME_SHIFT by CPU, TSC2NSEC's mult and shift, then DATE and OFFSET. Stock leaves
+ * TIME_SHIFT out for the instances of a guest's file; here it applies to all buffers, since they have one
+ * clock.
  */
 struct filetime {
 	struct offset_shift shift; /* empty: none */

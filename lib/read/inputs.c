@@ -2,11 +2,8 @@
 /* Opens trace.dat files that belong together and finds out whose guest each one is. */
 #include "read/inputs.h"
 
-#include <ctype.h>
-#include <fcntl.h>
 #include <pthread.h>
 
-#include "base/array.h"
 #include "base/cursor.h"
 #include "base/files.h"
 

@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_INPUTS_H
 #define HYPTRACE_INPUTS_H
 
-#include "read/filetime.h"
 #include "read/tepfile.h"
 #include "base/field.h"
 #include "base/strings.h"
@@ -54,12 +53,10 @@ struct inputs {
 };
 
 /*
- * In two steps: between them the caller may correct each input's time, and give its
- * tep flags and handlers, which come before the plugins and the formats that
- * inputs_load adds. flags: FILETIME_*; paths must outlive *in. -errno: the log says
- * what is wrong with which file. *in must be released in any case, and stay where it
- * is once inputs_load has been successful: libtraceevent's plugins look there for the
- * functions of guests.
+ * In two steps: between them the caller may correct each input's time, and give its tep flags and handlers,
+ * which come before the plugins and the formats that inputs_load adds. flags: FILETIME_*; paths must outlive
+ * *in. -errno: the log says what is wrong with which file. *in must be released in any case, and stay where
+ * it is once inputs_load has been successful: libtraceevent's plugins look there for the functions of guests.
  */
 int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log);
 int inputs_load(struct inputs *in, const struct log *log);

@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include "file/dat/pauses.h"
-#include "base/array.h"
 #include "base/strings.h"
 
 /* Bytes of records in a run, about: as much as a core's second cache holds. */

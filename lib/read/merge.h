@@ -3,7 +3,6 @@
 #define HYPTRACE_MERGE_H
 
 #include "read/filetime.h"
-#include "file/dat/reader.h"
 
 /*
  * All records of several trace.dat files by corrected time, in constant memory:

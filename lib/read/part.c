@@ -4,7 +4,6 @@
 
 #include "read/inputs.h"
 #include "base/answer.h"
-#include "base/strings.h"
 
 static int part_parse_end(const char *text, struct part_end *e)
 {

@@ -45,9 +45,8 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 typedef int streams_job(void *ctx, const struct merge_run *run, size_t worker);
 
 /*
- * All records of a timeline that nothing was taken from, without the merge that pipeline_work()
- * needs: CPUs are read side by side, and a CPU's runs are worked on side by side. 0, what
- * work gave, -ENOMEM.
+ * All records of a timeline that nothing was taken from, without the merge that pipeline_work() needs: CPUs
+ * are read side by side, and a CPU's runs are worked on side by side. 0, what work gave, -ENOMEM.
  */
 int streams_work(struct timeline *t, streams_job *work, void *ctx);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Decoders of events: ours, which are linked, and others' plugins of libtraceevent, which are loaded. */
 #include "read/tepfile.h"
-#include "base/array.h"
 #include "base/strings.h"
 
 #include <dlfcn.h>
@@ -101,17 +100,12 @@ void plugins_unload(struct plugins *p, struct tep_handle *tep)
 	free(p);
 }
 
-/* The file that the address is of. dladdr() finds none in the static file, which has all. */
-static const char *file_of(const void *address)
+/* dladdr() finds none in the static file, which has all. */
+const char *plugins_file(const void *address)
 {
 	Dl_info info;
 
 	return dladdr(address, &info) ? info.dli_fname : "hyptrace";
-}
-
-const char *plugins_file(const struct tep_event *event)
-{
-	return file_of((void *)event->handler);
 }
 
 /* Asks each of ours in turn: libtraceevent does not name a handler's owner. */
@@ -119,7 +113,7 @@ enum event_text_answer plugins_ask(const struct tep_event *event, const struct e
 {
 	enum event_text_answer answer = EVENT_TEXT_ALONE;
 
-	if (file_of((void *)event->handler) != file_of((void *)linked->load))
+	if (plugins_file((void *)event->handler) != plugins_file((void *)linked->load))
 		return answer;
 	for (size_t i = 0; answer == EVENT_TEXT_ALONE && i < ARRAY_SIZE(linked); i++)
 		answer = linked[i].ask(event, rows, n);

@@ -2,12 +2,8 @@
 /* Records as text: by a program for each event, or by libtraceevent where that cannot be. */
 #include "read/print.h"
 
-#include <traceevent/trace-seq.h>
-
-#include "read/tepfile.h"
 #include "read/pipeline.h"
 #include "read/text.h"
-#include "base/field.h"
 
 /* Way to print an event of an input. */
 struct way {

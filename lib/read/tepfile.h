@@ -5,9 +5,7 @@
 #include <traceevent/event-parse.h>
 
 #include "read/merge.h"
-#include "file/dat/reader.h"
 #include "base/map.h"
-#include "base/log.h"
 #include "base/decode/event-text.h"
 
 /*
@@ -35,9 +33,8 @@ struct padded {
 int padded_init(struct padded *p);
 void padded_release(struct padded *p);
 /*
- * Bytes that a record of the event must have at least, zeros behind it among them: where the
- * field begins that is all the rest. libtraceevent reads as much as is left, even if that is
- * less than nothing.
+ * Bytes that a record of the event must have at least, zeros behind it among them: where the field begins
+ * that is all the rest. libtraceevent reads as much as is left, even if that is less than nothing.
  */
 int tepfile_least_size(const struct tep_event *e);
 /* A record of len bytes at data, without a time or CPU, in p: good until the next call. */
@@ -75,8 +72,8 @@ struct plugins;
 /* The caller unloads *out in any case; one thread at a time (libtraceevent). 0 or -ENOMEM. */
 int plugins_load(struct plugins **out, struct tep_handle *tep, const struct log *log);
 void plugins_unload(struct plugins *p, struct tep_handle *tep);
-/* The file of the program or the plugin that prints the event, in memory that stays. */
-const char *plugins_file(const struct tep_event *event);
+/* The file of the program or the plugin that has this address, of a handler say, in memory that stays. */
+const char *plugins_file(const void *address);
 /* Returns the answer of our plugin about its handler (event_text_ask), EVENT_TEXT_ALONE for others. */
 enum event_text_answer plugins_ask(const struct tep_event *event, const struct event_text **rows, size_t *n);
 

@@ -3,7 +3,6 @@
 #include <ctype.h>
 
 #include "text-priv.h"
-#include "base/array.h"
 
 static const struct text_expr *text_expr_const(struct text_build *b, uint64_t value)
 {

@@ -3,7 +3,6 @@
 #include <ctype.h>
 
 #include "text-priv.h"
-#include "base/array.h"
 
 /* Value of a flag or a symbol, as libtraceevent parses it. */
 static int64_t text_name_value(const char *s)

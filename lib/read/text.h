@@ -2,11 +2,9 @@
 #ifndef HYPTRACE_TEXT_H
 #define HYPTRACE_TEXT_H
 
-#include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
 #include "read/tepfile.h"
-#include "base/buf.h"
 
 /*
  * An event's text as a program: made once out of the tree that libtraceevent has parsed of

@@ -2,9 +2,6 @@
 /* Estimates the rates of clocks that count ticks from events that carry ns, and gives them to files. */
 #include <math.h>
 
-#include "base/array.h"
-#include "file/dat/page.h"
-#include "read/filetime.h"
 #include "read/inputs.h"
 
 #define SAMPLES_LEAST 8

@@ -2,8 +2,6 @@
 /* Records of several files in the order of time, with their events, tasks and fields. */
 #include "read/timeline.h"
 
-#include "base/field.h"
-
 const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
 					 unsigned int *id)
 {

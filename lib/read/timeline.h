@@ -3,7 +3,6 @@
 #define HYPTRACE_TIMELINE_H
 
 #include "read/inputs.h"
-#include "read/merge.h"
 
 /*
  * The records of all inputs by corrected time, each with its event as libtraceevent knows it. Either one

@@ -2,8 +2,6 @@
 /* Pairs the begins and ends that programs mark. */
 #include "spans/marks.h"
 
-#include "base/array.h"
-
 #define LANES_ALL  ((1u << MARKS_OPEN) - 1)
 #define ANY_BUFFER UINT32_MAX
 
@@ -29,9 +27,7 @@ static int mark_source_of(struct marks *m, const struct mark *p, size_t *index)
 	if (m->n == MARKS_SOURCES)
 		return 0;
 	*index = m->n;
-	return array_push(&m->v, &m->n, &new, sizeof(new)) || map_insert(&m->by_source, hash, *index)
-		       ? -ENOMEM
-		       : 0;
+	return map_push(&m->by_source, hash, &m->v, &m->n, &new, sizeof(new));
 }
 
 /* The mark at that place is open no more. */

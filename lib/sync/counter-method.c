@@ -2,7 +2,6 @@
 /* The counter method: a guest's clock by the machine's counter and its CNTVOFF, or by pings. */
 #include <math.h>
 
-#include "base/array.h"
 #include "sync/counter-method-priv.h"
 
 #define SLEW_ALONE 5e-6 /* what a clock's rate may change by when nothing shows how it does */
@@ -47,9 +46,8 @@ static int curve_make(struct curve *c, const struct counter_log *l)
 		if (fabs(chord_slope(c, i) / c->ns - 1) > CURVE_STEP)
 			return -ERANGE;
 	/*
-	 * Within an interval the clock's rate lies between those that the chords beside
-	 * it and its own show: with a range of r it leaves its chord of T ticks by at most
-	 * r T / 4.
+	 * Within an interval the clock's rate lies between those that the chords beside it and its own show:
+	 * with a range of r it leaves its chord of T ticks by at most r T / 4.
 	 */
 	for (size_t i = 0; i + 1 < c->n; i++) {
 		double s = chord_slope(c, i), range = 0;
@@ -187,9 +185,8 @@ static int32_t vm_of_pings(const struct counter_log *guest, const struct cntvoff
 }
 
 /*
- * While a VM is stopped its counter stands still, and no vCPU runs before the
- * first load with the new offset: what the guest's counter shows then parts the
- * events of both exactly.
+ * While a VM is stopped its counter stands still, and no vCPU runs before the first load with the new offset:
+ * what the guest's counter shows then parts the events of both exactly.
  */
 static int epochs_of_vm(struct counter_method *j, const struct cntvoff_log *cntvoff, int32_t vm)
 {
@@ -280,8 +277,7 @@ static struct range next_range(const struct counter_log *guest, size_t from)
 }
 
 /*
- * A ping that was asked before a stop of the VM and answered after it fits both
- * offsets, and bounds neither.
+ * A ping that was asked before a stop of the VM and answered after it fits both offsets, and bounds neither.
  */
 int counter_method_pings(struct counter_method *j, const struct counter_log *guest)
 {

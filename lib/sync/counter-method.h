@@ -3,7 +3,6 @@
 #define HYPTRACE_COUNTER_METHOD_H
 
 #include "record/clock/cntvoff.h"
-#include "record/clock/counter.h"
 #include "sync/evidence.h"
 
 /*
@@ -23,10 +22,9 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
 		  struct sync_result *out, const char **why);
 
 /*
- * Without CNTVOFF, but with events: the windows (sync.h) bound it, all of a
- * recording together, since it does not drift; where the pings show that the VM was
- * stopped, all before and all after. -ENODATA: they do not, or it was stopped and
- * no ping shows that; sync_solve_evidence may still find something.
+ * Without CNTVOFF, but with events: the windows (sync.h) bound it, all of a recording together, since it does
+ * not drift; where the pings show that the VM was stopped, all before and all after. -ENODATA: they do not,
+ * or it was stopped and no ping shows that; sync_solve_evidence may still find something.
  */
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
 			  const struct sync_evidence *events, struct sync_result *out, const struct log *log);

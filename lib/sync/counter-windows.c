@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Windows and counters together: seen through the counters, what is left of the
- * offset is one unknown number, CNTVOFF, which all windows bound together; a VM that
- * was stopped has another one before than after.
+ * Windows and counters together: seen through the counters, what is left of the offset is one unknown number,
+ * CNTVOFF, which all windows bound together; a VM that was stopped has another one before than after.
  */
-#include <math.h>
-
 #include "sync/counter-method-priv.h"
 #include "sync/solver.h"
 

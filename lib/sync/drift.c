@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * One segment without a jump. The slices' bands, each spread by what the clocks'
- * rates can differ, leave a corridor; a line with few points stays inside it.
- * Along that line the rates differ by far less, so the slices are swept again,
- * and the corridor narrows.
+ * One segment without a jump. The slices' bands, each spread by what the clocks' rates can differ, leave a
+ * corridor; a line with few points stays inside it. Along that line the rates differ by far less, so the
+ * slices are swept again, and the corridor narrows.
  */
-#include <math.h>
-
-#include "base/array.h"
 #include "sync/solver.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */
@@ -50,11 +46,10 @@ static size_t fit_next_point(const struct fit *f, size_t i)
 }
 
 /*
- * The slices as node i sees them: with its rate s and offset y there, the truth
- * at slice j lies in y + s * d[j], give or take what the rate may change on the
- * way. Those limits, d and play included, are low and high. All pairs of an offset
- * and a rate that suit every slice in view form a convex set, whose extents narrow
- * the corridor.
+ * The slices as node i sees them: with its rate s and offset y there, the truth at slice j lies in y + s *
+ * d[j], give or take what the rate may change on the way. Those limits, d and play included, are low and
+ * high. All pairs of an offset and a rate that suit every slice in view form a convex set, whose extents
+ * narrow the corridor.
  */
 struct view {
 	double d[2 * VIEW + 1], low[2 * VIEW + 1], high[2 * VIEW + 1];
@@ -393,9 +388,8 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /*
- * A quarter of the slices have no larger part of their events outside, and what is
- * usual lies above that by two thirds of a deviation: windows are lost with all that is
- * in them. `v`: room for all.
+ * A quarter of the slices have no larger part of their events outside, and what is usual lies above that by
+ * two thirds of a deviation: windows are lost with all that is in them. `v`: room for all.
  */
 static double usual_part(const struct fit *f, double *v)
 {

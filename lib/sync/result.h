@@ -80,10 +80,9 @@ int32_t sync_pid(const struct sync_result *r, unsigned int cpu);
  */
 int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cpus, struct offset_shift *out);
 /*
- * The bytes of a GUEST option for the host's file. name and trace_id are the guest's,
- * which has n_cpus CPUs; known: threads where the result has none. Readers index the list
- * by CPU: none is left out, 0 is for those without a thread. 0 or -ENOMEM; the caller
- * releases *out in any case.
+ * The bytes of a GUEST option for the host's file. name and trace_id are the guest's, which has n_cpus CPUs;
+ * known: threads where the result has none. Readers index the list by CPU: none is left out, 0 is for those
+ * without a thread. 0 or -ENOMEM; the caller releases *out in any case.
  */
 int sync_guest_option(const struct sync_result *r, const struct offset_vcpu *known, size_t n_known,
 		      uint32_t n_cpus, char *name, uint64_t trace_id, struct buf *out);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A cold start: the likeliest offsets are followed, and the best one is taken where it is clear. */
 #include <complex.h>
-#include <math.h>
 
-#include "base/array.h"
 #include "sync/solver.h"
 
 #define BITS_MAX  20

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Each event c and each window [a, b] that it may lie in give a range [a - c,
- * b - c] of the offset. The end points, sorted, show how many events are inside
- * at each offset.
+ * Each event c and each window [a, b] that it may lie in give a range [a - c, b - c] of the offset. The end
+ * points, sorted, show how many events are inside at each offset.
  */
-#include <math.h>
-
 #include "sync/solver.h"
-#include "base/array.h"
 
 #define TAU_MIN	    3
 #define TAU_PART    1000	     /* 0.1 % of the events */
@@ -78,16 +74,9 @@ static void sort_u32(uint32_t *v, uint32_t *tmp, size_t n, uint32_t max)
 		memcpy(v, from, n * sizeof(*v));
 }
 
-static bool time_before(const void *entry, const void *key)
-{
-	const uint64_t *time = entry, *limit = key;
-
-	return *time < *limit;
-}
-
 size_t cpu_lower(const struct sync_cpu *c, uint64_t time)
 {
-	return array_lower_bound(c->times, c->n, sizeof(*c->times), time_before, &time);
+	return array_lower_bound(c->times, c->n, sizeof(*c->times), u64_below, &time);
 }
 
 uint64_t slice_events(const struct problem *p, uint64_t t0, uint64_t t1)
@@ -261,39 +250,17 @@ static void sweep_profile(const struct scope *o)
 	s->valid = s->n > 0;
 }
 
-static int scope_begin(struct scope *o, struct problem *p, struct slice *s, int64_t low, int64_t high)
-{
-	if (high < low || (uint64_t)(high - low) > WIDTH_LIMIT)
-		return -ERANGE;
-	*o = (struct scope){ .w = &p->sweeper, .p = p, .s = s, .low = low - s->offset, .width = high - low };
-	o->w->n = o->w->full = 0;
-	s->n = 0;
-	return 0;
-}
-
 int sweep_slice(struct problem *p, struct slice *s, int64_t low, int64_t high)
 {
-	struct scope o;
-	int ret = scope_begin(&o, p, s, low, high);
+	struct scope o = { .w = &p->sweeper, .p = p, .s = s, .low = low - s->offset, .width = high - low };
 
-	if (ret)
-		return ret;
+	if (high < low || (uint64_t)(high - low) > WIDTH_LIMIT)
+		return -ERANGE;
+	p->sweeper.n = p->sweeper.full = 0;
+	s->n = 0;
 	for (size_t i = 0; i < p->in->n_cpus; i++)
 		if (p->map[i] >= 0 && sweep_cpu(&o, &p->in->cpus[i], &p->threads[p->map[i]]))
 			return -ENOMEM;
-	sweep_profile(&o);
-	return 0;
-}
-
-int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t cpu, size_t on)
-{
-	struct scope o;
-	int ret = scope_begin(&o, p, s, low, high);
-
-	if (ret)
-		return ret;
-	if (sweep_cpu(&o, &p->in->cpus[cpu], &p->threads[on]))
-		return -ENOMEM;
 	sweep_profile(&o);
 	return 0;
 }

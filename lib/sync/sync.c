@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The solver: from a guest's events and its host's windows to offsets with bounds. */
-#include <math.h>
-
-#include "base/array.h"
 #include "sync/solver.h"
 #include "sync/sync.h"
 

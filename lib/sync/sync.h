@@ -6,11 +6,10 @@
 #include "base/log.h"
 
 /*
- * Clock synchronisation of a guest with its host from causality: a guest's
- * event can only happen while its vCPU's host thread runs the guest.
- * Documentation/clock-sync.md has the maths.
+ * Clock synchronisation of a guest with its host from causality: a guest's event can only happen while its
+ * vCPU's host thread runs the guest. Documentation/clock-sync.md has the maths.
  *
- *	host time = guest time + sync_offset(result, guest time)
+ * 	host time = guest time + sync_offset(result, guest time)
  *
  * Times are ns, or ticks when both files use a counter clock.
  */

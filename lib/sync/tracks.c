@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Slices of the guest's time, and the offset followed from one to the next. */
-#include <math.h>
-
 #include "sync/solver.h"
 
 /* Documentation/clock-sync.md has the reason for each number. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A host's entries and exits to windows, and each thread's windows to sorted spans. */
 #include "sync/solver.h"
-#include "base/array.h"
 
 int sync_windows_add(struct sync_windows *w, const struct sync_window *one)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "convert/import/import-priv.h"
+#include "convert/import/pftrace-priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/command.h"
+#include "base/program.h"
 
 static void wait_end(struct command *c)
 {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "ask/flame/elf.h"
+#include "ask/flame/flame-priv.h"
 #include "record/profile/profile-priv.h"
 
 static char path[4096];

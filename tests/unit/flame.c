@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "ask/flame/picture.h"
-#include "ask/flame/functions.h"
+#include "ask/flame/flame.h"
+#include "ask/flame/flame-priv.h"
 #include "base/array.h"
 
 /* ---- helpers ---------------------------------------------------------------------------- */

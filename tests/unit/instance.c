@@ -360,16 +360,16 @@ static void test_clock(void **state)
 {
 	struct instance *i = open_buffer(0, "boot");
 
-	assert_null(instance_clock(i));
+	assert_null(i->clock);
 	assert_int_equal(instance_setup(i), 0);
-	assert_string_equal(instance_clock(i), "boot");
+	assert_string_equal(i->clock, "boot");
 	instance_free(i);
 	assert_int_equal(undo_all(undo), 0);
 
 	fake_put(&fake, "trace_clock", "local [global] boot\n");
 	i = open_buffer(0, NULL);
 	assert_int_equal(instance_setup(i), 0);
-	assert_string_equal(instance_clock(i), "global");
+	assert_string_equal(i->clock, "global");
 	instance_free(i);
 }
 
@@ -467,7 +467,7 @@ static void test_run(void **state)
 	struct instance *i = open_buffer(0, NULL);
 	uint64_t lost;
 
-	assert_string_equal(instance_path(i), ".");
+	assert_string_equal(i->path, ".");
 	assert_int_equal(instance_setup(i), 0);
 	assert_int_equal(instance_start(i), 0);
 	assert_string_equal(fake_line(&fake, "tracing_on"), "1");
@@ -593,7 +593,7 @@ static void test_instances(void **state)
 	assert_non_null(record_plan_add_buffer(&plan, "new"));
 	assert_non_null(record_plan_add_buffer(&plan, "old"));
 	assert_int_equal(instance_open(&i, undo, &plan.buffers[1], &o), 0);
-	assert_string_equal(instance_path(i), "instances/new");
+	assert_string_equal(i->path, "instances/new");
 	assert_int_equal(faccessat(fake.fd, "instances/new", F_OK, 0), 0);
 	instance_free(i);
 
@@ -691,7 +691,7 @@ static void test_join(void **state)
 	assert_string_equal(fake_line(&fake, "tracing_on"), "1");
 	assert_string_equal(fake_line(&fake, "current_tracer"), "function");
 	assert_string_equal(fake_get(&fake, "trace"), "what is in it");
-	assert_string_equal(instance_clock(i), "local");
+	assert_string_equal(i->clock, "local");
 	assert_string_equal(
 		fake.log, "warning: the buffer runs already: of what was asked only its events are added\n");
 	fake_put(&fake, "tracing_on", "0\n"); /* as the recorder does at the end */

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include "ask/states/tally.h"
-#include "ask/states/sums.h"
 #include "base/array.h"
 
 static struct span stretch(uint64_t from, uint64_t ns, uint64_t kind)

@@ -5,7 +5,6 @@
  * none.
  */
 #include "ask/flame/flame-priv.h"
-#include "base/array.h"
 
 /* Calls that were open when events were lost may have ended. */
 static void flame_calls_check(struct flame *f, struct flame_task *t)

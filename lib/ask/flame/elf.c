@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Functions of the files that processes ran, by libdw. */
-#include "ask/flame/elf.h"
+#include "ask/flame/flame-priv.h"
 
 #ifdef HYPTRACE_DW
 #include <dlfcn.h>

@@ -3,11 +3,82 @@
 #define HYPTRACE_FLAME_PRIV_H
 
 #include "ask/flame/flame.h"
-#include "ask/flame/functions.h"
-#include "ask/flame/maps.h"
-#include "base/map.h"
-#include "base/strings.h"
 #include "read/filter.h"
+
+/*
+ * Names of the addresses in a file's stacks: functions by its kallsyms, with their modules, which
+ * libtraceevent does not keep; and files of processes by its PROCMAPS. By several threads at a time.
+ */
+struct flame_symbols {
+	struct flame_symbol {
+		uint64_t addr;
+		const char *name;     /* the reader's, not NUL-ended */
+		uint32_t len, module; /* of "[module]" behind it; 0: none */
+	} * v;			      /* by address */
+	size_t n;
+	struct flame_map {
+		uint64_t from, to, base; /* base: where the file's first mapping begins */
+		int64_t pid;
+		const char *name; /* of the file, the reader's, not NUL-ended */
+		size_t len;
+	} * maps; /* by process and address */
+	size_t n_maps;
+};
+
+/* info outlives it. Lines that make no sense are left out. -ENOMEM; it is to be released in any case. */
+int flame_symbols_read(struct flame_symbols *s, const struct reader_info *info);
+void flame_symbols_release(struct flame_symbols *s);
+
+/*
+ * The function that begins at or below the address, at most 1 MiB below: an index of v, or n: none.
+ * Of several at one place it is the first in the file.
+ */
+size_t flame_symbols_find(const struct flame_symbols *s, uint64_t addr);
+/* "func" or "func [module]" */
+void flame_symbol_text(const struct flame_symbols *s, size_t symbol, struct buf *out);
+/* "libc.so.6+0x2a4b0", by that process's maps; else "0x7f12345678": where no function is found. */
+void flame_address_text(const struct flame_symbols *s, int64_t pid, uint64_t addr, struct buf *out);
+
+/*
+ * A file that processes ran, and the names of its functions: where this machine has the file at that path
+ * with that build id, or debuginfod has it (DEBUGINFOD_URLS), and hyptrace was built with libdw.
+ */
+struct flame_elf;
+
+struct flame_elf_key {
+	const char *path;
+	const uint8_t *id; /* its build id */
+	size_t path_len, id_len;
+};
+
+struct flame_elf *flame_elf_new(const struct flame_elf_key *key); /* copies the key; NULL: out of memory */
+void flame_elf_free(struct flame_elf *e);
+bool flame_elf_is(const struct flame_elf *e, const struct flame_elf_key *key);
+/* Appends "function", else "name+0x1234". offset: in the file, bytes. */
+void flame_elf_text(struct flame_elf *e, uint64_t offset, struct buf *out);
+
+/* Mappings of processes over time: a file's hyptrace:map records (record --profile). */
+struct flame_maps {
+	struct flame_mapped {
+		uint64_t from, to, ts;
+		uint64_t offset; /* in the file, of from */
+		int32_t pid;
+		struct flame_elf *elf; /* of all that are it; it is the maps' own */
+	} * v;			       /* by pid, from, ts */
+	size_t n;
+	struct flame_elf **elves;
+	size_t n_elves;
+};
+
+/* Of all inputs, which are loaded, into as many maps. -ENOMEM; they are to be released in any case. */
+int flame_maps_read(struct flame_maps *v, const struct inputs *in);
+void flame_maps_release(struct flame_maps *m);
+/*
+ * Appends what an address of a process is: by what was mapped there last before ts, else first after it, for
+ * a sample may come before the maps were read. "function", where the file with that build id is found, else
+ * "file+0x1234" with the offset in the file. False: nothing is known.
+ */
+bool flame_maps_text(const struct flame_maps *m, int64_t pid, uint64_t ts, uint64_t addr, struct buf *out);
 
 /* Shared by the files of hyptrace flame: items are made of records on every core, then taken in order. */
 enum flame_kind {

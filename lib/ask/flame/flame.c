@@ -4,7 +4,6 @@
 
 #include "ask/states/markers.h"
 #include "ask/flame/flame-priv.h"
-#include "base/array.h"
 
 /* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */
 static int flame_stack_names(struct flame *f, const struct flame_item *i, const struct flame_address *a,
@@ -81,7 +80,6 @@ static int flame_of_stack(struct flame *f, const struct flame_item *i, const str
 	struct flame_stream *s = &f->streams[i->stream];
 	bool after_stack = i->before ? i->after_stack : s->stack;
 	bool match = i->before ? flame_matches(f, i) : s->match;
-	uint32_t *names;
 	size_t n;
 	int ret;
 
@@ -91,11 +89,8 @@ static int flame_of_stack(struct flame *f, const struct flame_item *i, const str
 		if (ret)
 			return ret;
 		n = (i->n < FLAME_DEPTH_MAX ? i->n : FLAME_DEPTH_MAX) + 1;
-		names = n <= s->room ? s->names : realloc(s->names, n * sizeof(*names));
-		if (!names)
+		if (array_room(&s->names, &s->room, n, sizeof(*s->names)))
 			return -ENOMEM;
-		s->names = names;
-		s->room = n > s->room ? n : s->room;
 		s->waits = true;
 		s->waits_match = match;
 		s->pid = i->pid;

@@ -4,7 +4,6 @@
 
 #include "ask/flame/tree.h"
 #include "ask/states/pass.h"
-#include "base/strings.h"
 
 /*
  * The stacks of recordings: those that were recorded (kernel_stack and user_stack behind an event, arrays
@@ -53,5 +52,40 @@ struct pass_part flame_part(struct flame *f);
 int flame_end(struct flame *f);
 const struct flame_tree *flame_stacks(const struct flame *f);
 const struct flame_counts *flame_counts(const struct flame *f);
+
+/* A flame graph as one SVG: it needs nothing else, and with its script it zooms, searches and shows names. */
+
+/* Frames that are narrower are left out: shares of the whole. */
+#define FLAME_NARROWEST 0.0002
+
+struct flame_picture {
+	const struct flame_tree *tree;
+	enum flame_weight weight;
+	const char *title, *about; /* about: the line below it */
+	/* Frames are as wide as the mean of their shares in both recordings, red where the second has more.
+	 */
+	bool diff;
+};
+
+/* *hidden: how many frames are too narrow. -ENOMEM. */
+int flame_svg(const struct flame_picture *p, struct buf *out, uint64_t *hidden);
+
+/* The tree of stacks as profiles that other tools open, each stack with its own weight. */
+struct flame_profile {
+	const struct flame_tree *tree;
+	enum flame_weight weight;
+	const char *title;
+	bool ticks; /* FLAME_NS counts ticks */
+	bool diff;  /* both sides: two profiles, or two values of each stack */
+};
+
+/* speedscope's JSON (https://www.speedscope.app/file-format-schema.json). -ENOMEM, -errno of fd. */
+int profile_speedscope(const struct flame_profile *p, int fd);
+/* pprof's Profile message (github.com/google/pprof, proto/profile.proto), not compressed. The same errors. */
+int profile_pprof(const struct flame_profile *p, int fd);
+
+#define PROFILE_FLUSH (1u << 16) /* bytes that are worth a write */
+/* Writes and empties a buffer that holds at least so many bytes. The same errors. */
+int profile_flush(struct buf *out, int fd, size_t least);
 
 #endif

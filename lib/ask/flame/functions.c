@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Names of functions by kallsyms, and of what processes have mapped by PROCMAPS. */
-#include "ask/flame/functions.h"
+#include "ask/flame/flame-priv.h"
 
-#include <ctype.h>
-
-#include "base/array.h"
 #include "base/cursor.h"
 #include "base/strings.h"
 
@@ -57,23 +54,13 @@ static int symbol_cmp(const void *a, const void *b)
 	return ORDER(x->addr, y->addr) ?: ORDER(x->name, y->name);
 }
 
-static bool symbol_below(const void *entry, const void *addr)
-{
-	return ((const struct flame_symbol *)entry)->addr < *(const uint64_t *)addr;
-}
-
-static bool symbol_not_above(const void *entry, const void *addr)
-{
-	return ((const struct flame_symbol *)entry)->addr <= *(const uint64_t *)addr;
-}
-
 size_t flame_symbols_find(const struct flame_symbols *s, uint64_t addr)
 {
-	size_t i = array_lower_bound(s->v, s->n, sizeof(*s->v), symbol_not_above, &addr);
+	size_t i = array_lower_bound(s->v, s->n, sizeof(*s->v), u64_not_above, &addr);
 
 	if (!i || addr - s->v[i - 1].addr > REACH)
 		return s->n;
-	return array_lower_bound(s->v, i, sizeof(*s->v), symbol_below, &s->v[i - 1].addr);
+	return array_lower_bound(s->v, i, sizeof(*s->v), u64_below, &s->v[i - 1].addr);
 }
 
 void flame_symbol_text(const struct flame_symbols *s, size_t symbol, struct buf *out)

@@ -6,7 +6,6 @@
 
 #include "ask/flame/flame-priv.h"
 #include "ask/states/markers.h"
-#include "base/array.h"
 
 /* Ftrace's own code in a stack (kernel/trace/trace.c). */
 #define TRAMPOLINE INT_MAX
@@ -115,27 +114,9 @@ int flame_events_open(struct flame_input *in)
 
 static int items_room(struct flame_items *own, size_t addresses)
 {
-	size_t more = own->n_addresses + addresses;
-
-	if (own->n == own->room) {
-		size_t room = own->room ? 2 * own->room : 256;
-		struct flame_item *v = realloc(own->v, room * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		own->v = v;
-		own->room = room;
-	}
-	if (more > own->room_addresses) {
-		size_t room = 2 * more + 1024;
-		struct flame_address *v = realloc(own->addresses, room * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		own->addresses = v;
-		own->room_addresses = room;
-	}
-	return 0;
+	return array_reach(&own->v, &own->room, own->n + 1, sizeof(*own->v))
+		       ?: array_reach(&own->addresses, &own->room_addresses, own->n_addresses + addresses,
+				      sizeof(*own->addresses));
 }
 
 void flame_items_free(void *own)
@@ -382,8 +363,7 @@ static struct flame_task *flame_task_any(struct flame *f, uint32_t input, int64_
 
 	if (i == MAP_NONE && made) {
 		i = f->n_tasks;
-		if (array_push(&f->tasks, &f->n_tasks, &task, sizeof(task)) ||
-		    map_insert(&f->by_key, hash, i))
+		if (map_push(&f->by_key, hash, &f->tasks, &f->n_tasks, &task, sizeof(task)))
 			return NULL;
 		*made = true;
 	}
@@ -509,10 +489,7 @@ int flame_spans_open(struct flame *f, const struct inputs *in)
 
 void flame_spans_end(struct flame *f)
 {
-	struct markers_cut cut;
-
 	markers_finish(f->spans);
-	cut = markers_cut(f->spans);
-	f->counts.open = cut.begins + cut.ends;
-	f->counts.others = cut.others;
+	f->counts.open = f->spans->cut.begins + f->spans->cut.ends;
+	f->counts.others = f->spans->cut.others;
 }

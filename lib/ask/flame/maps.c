@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The maps that a profile has of the processes that it met. */
-#include "ask/flame/maps.h"
+#include "ask/flame/flame-priv.h"
 
 #include <limits.h>
 
 #include "read/timeline.h"
-#include "base/array.h"
 
 struct flame_map_event {
 	unsigned int id; /* UINT_MAX: the file has none */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Draws the tree of stacks. */
-#include "ask/flame/picture.h"
+#include "ask/flame/flame.h"
 
 #include <math.h>
 
 #include "base/answer.h"
-#include "base/array.h"
 #include "base/svg.h"
 
 /* flame.js and flame.css, without their comments */

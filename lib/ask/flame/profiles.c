@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tree of stacks as profiles: speedscope's JSON, and pprof's protobuf. */
-#include "ask/flame/profiles.h"
+#include "ask/flame/flame.h"
 
 #include "base/files.h"
 #include "base/json.h"

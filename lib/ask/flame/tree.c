@@ -4,7 +4,6 @@
 #include "ask/flame/tree.h"
 
 #include "base/arena.h"
-#include "base/array.h"
 #include "base/escape.h"
 #include "base/map.h"
 
@@ -62,12 +61,10 @@ int flame_tree_name(struct flame_tree *t, const char *name, size_t n, uint32_t *
 {
 	char room[NAME_MAX_LEN + 1], *text;
 	const char *clean = tree_clean(name, n, room);
-	size_t len = strlen(clean), at;
-	uint64_t hash = 14695981039346656037u;
+	size_t len = strlen(clean);
+	uint32_t hash = map_hash_bytes(clean, len);
+	size_t at = map_find(&t->by_name, hash, tree_name_same, t->names, clean);
 
-	for (const char *p = clean; *p; p++)
-		hash = (hash ^ (uint8_t)*p) * 1099511628211u;
-	at = map_find(&t->by_name, map_hash(hash), tree_name_same, t->names, clean);
 	*out = at == MAP_NONE ? 0 : (uint32_t)at;
 	if (*out || t->n_names > t->max)
 		return 0;
@@ -76,8 +73,7 @@ int flame_tree_name(struct flame_tree *t, const char *name, size_t n, uint32_t *
 		return -ENOMEM;
 	memcpy(text, clean, len + 1);
 	*out = (uint32_t)t->n_names;
-	return array_push(&t->names, &t->n_names, &text, sizeof(text))
-		       ?: map_insert(&t->by_name, map_hash(hash), *out);
+	return map_push(&t->by_name, hash, &t->names, &t->n_names, &text, sizeof(text));
 }
 
 static bool tree_frame_same(const void *frames, size_t i, const void *wanted)
@@ -104,7 +100,7 @@ int flame_tree_child(struct flame_tree *t, uint32_t parent, uint32_t name, uint3
 	f.depth = t->frames[parent].depth + 1;
 	t->depth = f.depth > t->depth ? f.depth : t->depth;
 	*out = (uint32_t)t->n;
-	return array_push(&t->frames, &t->n, &f, sizeof(f)) ?: map_insert(&t->by_place, hash, *out);
+	return map_push(&t->by_place, hash, &t->frames, &t->n, &f, sizeof(f));
 }
 
 int flame_tree_named(struct flame_tree *t, uint32_t parent, const char *name, uint32_t *out)

@@ -2,9 +2,7 @@
 /* The events during the longest chains, as text. */
 #include "ask/latency/latency.h"
 
-#include "ask/states/pass.h"
 #include "read/print.h"
-#include "base/strings.h"
 
 #define HALF (BETWEEN_LINES / 2)
 

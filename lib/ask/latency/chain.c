@@ -2,8 +2,6 @@
 /* Finds pairs and chains of events by key, as far as clocks and losses leave them certain. */
 #include "ask/latency/chain.h"
 
-#include "base/array.h"
-
 #define HELD_MAX (1u << 14)
 
 /* The latest time that an event of a machine may have come at. */
@@ -75,9 +73,7 @@ size_t latency_keys_find(const struct latency_keys *k, const struct latency_key 
 
 int latency_keys_add(struct latency_keys *k, const struct latency_key *key)
 {
-	int ret = array_push(&k->v, &k->n, key, sizeof(*key));
-
-	return ret ?: map_insert(&k->map, latency_key_hash(key), k->n - 1);
+	return map_push(&k->map, latency_key_hash(key), &k->v, &k->n, key, sizeof(*key));
 }
 
 void latency_keys_release(struct latency_keys *k)

@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_LATENCY_CHAIN_H
 #define HYPTRACE_LATENCY_CHAIN_H
 
-#include "base/array.h"
 #include "base/map.h"
 
 /* Key that events must have in common: a value, and its scope. */
@@ -24,10 +23,9 @@ int latency_keys_add(struct latency_keys *k, const struct latency_key *key);
 void latency_keys_release(struct latency_keys *k);
 
 /*
- * From one event to the next: a chain of points, of which each event that comes is one. A chain
- * begins with point 0 and waits below a key for the event of the next point with that key; of two
- * that wait for the same event the later one continues, so that with two points a pair is the last begin
- * before an end.
+ * From one event to the next: a chain of points, of which each event that comes is one. A chain begins with
+ * point 0 and waits below a key for the event of the next point with that key; of two that wait for the same
+ * event the later one continues, so that with two points a pair is the last begin before an end.
  *
  * Clocks: the order of two events of different machines is certain when they lie further apart than both
  * bounds together. A chain counts when its order is certain and no other event of the same key may have come

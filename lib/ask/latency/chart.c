@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A distribution of durations as a picture. */
-#include "base/array.h"
 #include "ask/latency/latency.h"
 
-#include <math.h>
-
-#include "base/answer.h"
 #include "base/svg.h"
 
 #define WIDTH  900

@@ -2,8 +2,6 @@
 /* The key that two events have in common by their meaning, for pairs without --key. */
 #include "ask/latency/latency.h"
 
-#include "base/array.h"
-
 /* The keys that records of an event have; BY_NOTHING: not this one. */
 struct event_keys {
 	struct latency_key_of vcpu, pid, cpu;

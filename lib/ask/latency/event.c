@@ -2,10 +2,6 @@
 /* Events as words of a command line, and their ids in a file. */
 #include "ask/latency/event.h"
 
-#include "read/filter.h"
-#include "base/array.h"
-#include "base/strings.h"
-
 #define EVENT_NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 static int event_wrong(char *why, size_t size, const char *what)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Follows chains through the records: finds points and their keys on every core, joins them in order. */
 #include "ask/latency/latency-priv.h"
-#include "base/array.h"
 
 /* A record as one point; or a CPU that begins or ceases to lose events. */
 struct latency_hit {

@@ -2,7 +2,6 @@
 /* Keys of records by vCPU, task, machine or field; and whose vCPUs the threads of hosts are. */
 #include "ask/latency/group-by.h"
 
-#include "base/array.h"
 #include "base/cursor.h"
 
 /* Guests of all files by number, and the host threads that are theirs or work for them. */

@@ -71,9 +71,7 @@ struct latency_taker {
 	struct field_load field, second;
 };
 
-/*
- * apart: for BY_MACHINE to BY_FIELD. -EINVAL: the event has no such number, why has a line.
- */
+/* apart: for BY_MACHINE to BY_FIELD. -EINVAL: the event has no such number, why has a line. */
 int latency_taker_init(struct latency_taker *t, const struct latency_key_of *how, const struct vcpu_map *w,
 		       const struct inputs *in, size_t input, const struct tep_event *event, bool hyp,
 		       bool apart, char *why, size_t size);

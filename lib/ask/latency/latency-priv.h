@@ -3,7 +3,6 @@
 #define HYPTRACE_LATENCY_PRIV_H
 
 #include "ask/latency/latency.h"
-#include "ask/states/pass.h"
 
 /* A term in an input. */
 struct latency_source {
@@ -48,8 +47,8 @@ struct latency_rows {
 	struct latency_keys keys; /* of v, but for the one of others */
 	struct latency_row *v;
 	size_t n;
-	size_t others; /* index, or SIZE_MAX */
-	struct latency_worst *worst;
+	size_t others;		     /* index, or SIZE_MAX */
+	struct latency_worst *worst; /* the longest first */
 	size_t n_worst;
 };
 

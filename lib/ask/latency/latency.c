@@ -3,7 +3,6 @@
  * results; counts what is in virtio's queues. */
 #include "ask/latency/latency-priv.h"
 #include "ask/latency/latency.h"
-#include "base/array.h"
 
 #define QUEUES_MAX 256 /* further ones share a row */
 
@@ -212,33 +211,18 @@ static void latency_rows_release(struct latency_rows *r)
 	*r = (struct latency_rows){ 0 };
 }
 
-/* ---- the longest: a heap, the shortest of them at its top ------------------------------------- */
-
-static void latency_sift(struct latency_worst *v, size_t n, size_t i)
+/* Keeps the longest, in their order; of equal ones the first. */
+static void latency_rows_worst(struct latency_rows *r, size_t most, const struct latency_worst *one)
 {
-	for (size_t child; (child = 2 * i + 1) < n; i = child) {
-		struct latency_worst swap = v[i];
+	size_t at = r->n_worst;
 
-		child += child + 1 < n && v[child + 1].took < v[child].took;
-		if (v[i].took <= v[child].took)
-			break;
-		v[i] = v[child];
-		v[child] = swap;
-	}
-}
-
-static int latency_longer(const void *a, const void *b)
-{
-	const struct latency_worst *x = a, *y = b;
-
-	return ORDER(y->took, x->took) ?: ORDER(x->v[0].ts, y->v[0].ts);
-}
-
-/* The worst first. */
-static void latency_rows_sort(struct latency_rows *r)
-{
-	if (r->n_worst)
-		qsort(r->worst, r->n_worst, sizeof(*r->worst), latency_longer);
+	while (at && r->worst[at - 1].took < one->took)
+		at--;
+	if (at == most)
+		return;
+	r->n_worst += r->n_worst < most;
+	memmove(&r->worst[at + 1], &r->worst[at], (r->n_worst - 1 - at) * sizeof(*one));
+	r->worst[at] = *one;
 }
 
 uint64_t latency_begun(const struct latency_row *r, size_t n_points)
@@ -265,14 +249,7 @@ static int latency_row_done(struct latency *l, uint32_t row, const struct chain_
 			ret = histogram_add(&r->stages[i], v[i + 1].ts - v[i].ts);
 	}
 	memcpy(one.v, v, n * sizeof(*v));
-	if (!ret && all->n_worst < l->plan->worst) {
-		ret = array_push(&all->worst, &all->n_worst, &one, sizeof(one));
-		for (size_t i = all->n_worst / 2; i-- > 0 && !ret && all->n_worst == l->plan->worst;)
-			latency_sift(all->worst, all->n_worst, i);
-	} else if (!ret && all->n_worst && one.took > all->worst[0].took) {
-		all->worst[0] = one;
-		latency_sift(all->worst, all->n_worst, 0);
-	}
+	latency_rows_worst(all, l->plan->worst, &one);
 	return ret || !l->plan->each ? ret : l->plan->each(l->plan->ctx, &one, &r->key, n);
 }
 
@@ -411,10 +388,7 @@ int latency_begin(struct latency *l, struct timeline *t)
 
 int latency_end(struct latency *l)
 {
-	int ret = chain_end(l->chain);
-
-	latency_rows_sort(&l->rows);
-	return ret;
+	return chain_end(l->chain);
 }
 
 int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
@@ -458,7 +432,8 @@ int latency_open(struct latency **out, const struct inputs *in, const struct lat
 		return -ENOMEM;
 	l->in = in;
 	l->plan = plan;
-	ret = vcpu_map_open(&l->vcpus, in) ?: latency_terms_open(l, log);
+	l->rows.worst = calloc(plan->worst + 1, sizeof(*l->rows.worst));
+	ret = l->rows.worst ? vcpu_map_open(&l->vcpus, in) ?: latency_terms_open(l, log) : -ENOMEM;
 	if (ret) {
 		latency_close(l);
 		return ret;

@@ -2,18 +2,10 @@
 /* Reads the spool of a running recording: finds the pages that are there, writes some as a trace.dat. */
 #include "ask/live/live.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "file/dat/offset.h"
-#include "file/dat/writer.h"
 #include "record/drain/repair.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/guest/guest.h"
-#include "record/spool/spool.h"
-#include "base/files.h"
-#include "base/strings.h"
 
 /* Pages of a buffer on their way into the file. */
 struct live_trim {

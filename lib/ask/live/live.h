@@ -28,8 +28,7 @@ bool live_is_early(const struct live *l);
 bool live_forgets(const struct live *l);
 
 /*
- * Reads the present state: 1, more came since the last look; 0: nothing new. *ended: nothing
- * more will come.
+ * Reads the present state: 1, more came since the last look; 0: nothing new. *ended: nothing more will come.
  */
 int live_look(struct live *l, bool *ended);
 /* Pages that are there and not dropped, as a trace.dat into fd, in place of what it holds. */
@@ -63,9 +62,8 @@ void live_each_clock(const struct live *l,
 		     void (*each)(void *ctx, const char *guest, int64_t offset, uint64_t bound), void *ctx);
 
 /*
- * Adds to the file, as far as known now, what the recorder adds at the end: the guests
- * that run here with their vCPUs' threads, and the names of all tasks. Names of another boot are
- * left out. -ENOMEM.
+ * Adds to the file, as far as known now, what the recorder adds at the end: the guests that run here with
+ * their vCPUs' threads, and the names of all tasks. Names of another boot are left out. -ENOMEM.
  */
 int live_name(struct live *l, const char *root, const struct log *log);
 

@@ -3,8 +3,6 @@
 #include <stdarg.h>
 
 #include "ask/path/path-priv.h"
-#include "base/answer.h"
-#include "base/array.h"
 
 #define PATH_CAUSES 50
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Counts the exits of a guest during a hop, and the time that it was left. */
 #include "ask/path/path-priv.h"
-#include "spans/spans.h"
 
 /*
  * False: the row neither leaves nor enters the thread's guest. hyp: by the hypervisor's events: KVM's miss

@@ -2,12 +2,7 @@
 /* Writes a chain of causes as tables, with the events that prove it as text. */
 #include "ask/path/path.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "ask/states/histogram.h"
-#include "base/array.h"
 #include "read/print.h"
 
 #define LABEL 64 /* of a task */

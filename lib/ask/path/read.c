@@ -2,9 +2,6 @@
 /* Reads files for a chain of causes: the moment in question, the steps before it, events as text. */
 #include "ask/path/path.h"
 
-#include "ask/states/pass.h"
-#include "base/array.h"
-
 #define PATH_DONE 1
 #define PATH_KEPT 3 /* a joined reading keeps rows for so many times what a chain needs */
 

@@ -2,8 +2,6 @@
 /* The steps before a moment, searched for those of a task or a CPU. */
 #include "ask/path/window.h"
 
-#include "base/array.h"
-
 /* since: from when on all rows are kept if none is left. */
 static void path_window_drop(struct path_window *w, size_t n, uint64_t since)
 {
@@ -15,19 +13,14 @@ static void path_window_drop(struct path_window *w, size_t n, uint64_t since)
 	w->from = w->n ? w->v[0].ts : since;
 }
 
-static bool path_row_before(const void *entry, const void *ts)
-{
-	return ((const struct path_row *)entry)->ts < *(const uint64_t *)ts;
-}
-
 void path_window_keep(struct path_window *w, uint64_t since)
 {
-	path_window_drop(w, array_lower_bound(w->v, w->n, sizeof(*w->v), path_row_before, &since), since);
+	path_window_drop(w, array_lower_bound(w->v, w->n, sizeof(*w->v), u64_below, &since), since);
 }
 
 struct path_window path_window_since(const struct path_window *w, uint64_t since)
 {
-	size_t n = array_lower_bound(w->v, w->n, sizeof(*w->v), path_row_before, &since);
+	size_t n = array_lower_bound(w->v, w->n, sizeof(*w->v), u64_below, &since);
 	struct path_window part = *w;
 
 	part.v += n;

@@ -5,9 +5,8 @@
 #include "ask/states/steps.h"
 
 /*
- * The last stretch of all files' steps, as rows in the order in which they were read: what a chain of
- * causes is searched in. Of one machine that order is the true one; of two, it is as good as the
- * guest's bound.
+ * The last stretch of all files' steps, as rows in the order in which they were read: what a chain of causes
+ * is searched in. Of one machine that order is the true one; of two, it is as good as the guest's bound.
  */
 enum path_flags { PATH_HARDIRQ = 1, PATH_SOFTIRQ = 2 };
 

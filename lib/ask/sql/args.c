@@ -2,7 +2,6 @@
 /* Arguments: the fields of an event, and what is known of a time in the hypervisor. The table args,
  * EXTRACT_ARG. */
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 
 static struct sql_arg *sql_arg_of(struct sql_args *a, const char *key)
 {

@@ -4,10 +4,7 @@
  * MODULE. Tables, views and indices of a query live in the temporary database, whatever the statement calls
  * them.
  */
-#include <ctype.h>
-
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 
 #define SQL_NAME_MAX 128
 

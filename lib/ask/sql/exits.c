@@ -6,7 +6,6 @@
 #include "ask/states/exit-threads.h"
 #include "base/decode/esr.h"
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 
 enum {
 	EXIT_ID,

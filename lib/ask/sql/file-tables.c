@@ -2,7 +2,6 @@
 /* Ordinary tables of the files' metadata: machines, CPUs, vCPUs, options, offset points. */
 #include <stdarg.h>
 
-#include "base/array.h"
 #include "ask/sql/sql-priv.h"
 
 /* machine_id is the file's place, 0 is the first. */

@@ -5,7 +5,6 @@
  */
 #include "read/pipeline.h"
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 #include "base/workers.h"
 
 #define PIECE_SPANS 8192

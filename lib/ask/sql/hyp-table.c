@@ -5,7 +5,6 @@
  * them: then all are looked through for each reason, which is less work than SQLite's sorting.
  */
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 
 /* One look through some of the feeds. */
 struct sql_pass {

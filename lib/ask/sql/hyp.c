@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Visits of the hypervisor as rows, with their reasons as words of one byte. */
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 
 uint8_t sql_hyp_word(const struct sql_hyp *h, const char *word)
 {

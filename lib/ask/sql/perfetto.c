@@ -2,7 +2,6 @@
 /* Perfetto's functions, and names of what Perfetto has and hyptrace has not; its tables are views:
  * perfetto.sql. */
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 
 /* Beginnings of names of tables and functions in Perfetto, and what hyptrace has instead. */
 static const char *const sql_perfetto_missing[][2] = {

@@ -3,7 +3,6 @@
  * records). */
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 
 enum {
 	EVENT_ID,

@@ -2,7 +2,6 @@
 /* The records that a table is made of: those of the CPUs and buffers that are wanted, until the wanted time
  * ends. */
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 
 const char *sql_buffer_name(const struct sql *s, size_t stream)
 {

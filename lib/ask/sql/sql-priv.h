@@ -7,7 +7,6 @@
 
 #include "ask/states/steps.h"
 #include "ask/sql/sql.h"
-#include "base/strings.h"
 
 /* Shared by the files of lib/ask/sql. Errors are -errno; virtual-table.c makes SQLite's of them. */
 

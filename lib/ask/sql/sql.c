@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* An SQLite that has the files as its tables, and cannot change anything: statements in, rows out. */
-#include "base/array.h"
 #include "ask/sql/sql.h"
+
+#include <stdarg.h>
 
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
@@ -16,6 +17,18 @@ struct strlist sql_notes(struct sql *s)
 
 	s->notes = (struct strlist){ 0 };
 	return notes;
+}
+
+void sql_note(struct sql *s, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!strlist_has(&s->notes, text))
+		strlist_add(&s->notes, text); /* without memory the note is left out */
 }
 
 /* A file that is read twice has the same faults twice. */
@@ -299,11 +312,6 @@ bool sql_whole(const char *text)
 	return sqlite3_complete(text);
 }
 
-static int sql_schema_by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int sql_schema(const struct sql *s, struct strlist *out)
 {
 	sqlite3_stmt *stmt;
@@ -319,6 +327,6 @@ int sql_schema(const struct sql *s, struct strlist *out)
 	while (!ret && sqlite3_step(stmt) == SQLITE_ROW)
 		ret = strlist_add(out, (const char *)sqlite3_column_text(stmt, 0));
 	sqlite3_finalize(stmt);
-	qsort(out->v, out->n, sizeof(*out->v), sql_schema_by_name);
+	strlist_sort(out);
 	return ret;
 }

@@ -3,7 +3,6 @@
 #define HYPTRACE_SQL_H
 
 #include "read/inputs.h"
-#include "base/strings.h"
 
 /*
  * The files as tables of an SQLite that holds nothing itself: rows are made as they are asked for, by reading

@@ -3,7 +3,6 @@
 #include "ask/states/states.h"
 #include "base/decode/esr.h"
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 
 enum {
 	STATE_TS,
@@ -107,7 +106,8 @@ static int sql_state_filter(struct sql_cursor *cursor)
 	ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
 	if (ret)
 		return ret;
-	merge_tell_pauses(c->scan.t->merge); /* a state does not last over the time in which nothing was recorded */
+	merge_tell_pauses(
+		c->scan.t->merge); /* a state does not last over the time in which nothing was recorded */
 	return states_open(&c->states, s->in, c->scan.t, s->steps, want, sql_state_span, c);
 }
 

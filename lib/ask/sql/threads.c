@@ -4,7 +4,6 @@
  * the last name that an event of the scheduler gives, an exec's file name included.
  */
 #include "ask/sql/sql-priv.h"
-#include "base/array.h"
 #include "base/cursor.h"
 
 #define PIDS	 4194304 /* the kernel's PID_MAX_LIMIT */

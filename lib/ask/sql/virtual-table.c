@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The calls that SQLite makes of a virtual table, for all of them. */
-#include "base/array.h"
 #include "ask/sql/sql-priv.h"
 
 struct sql_vtab {

@@ -4,20 +4,6 @@
 
 #include "read/pipeline.h"
 
-/* A thread's. */
-struct counts_worker {
-	uint64_t *events; /* by buffer and event; what is never seen costs no memory */
-	struct counts_cpu *cpus;
-};
-
-struct counts {
-	const struct inputs *in;
-	size_t n_cpus, n_cells, n_workers;
-	struct counts_cpu *cpus; /* by stream; how they begin */
-	size_t *at;		 /* by stream: where its buffer's events begin */
-	struct counts_worker *workers;
-};
-
 size_t counts_lay_out(const struct inputs *in, const struct timeline *t, size_t more, size_t *at)
 {
 	const struct merge_stream *before = NULL;
@@ -138,12 +124,7 @@ void counts_finish(struct counts *c)
 		for (size_t i = 0; i < c->n_cpus; i++)
 			counts_add_cpu(&all->cpus[i], &from->cpus[i]);
 	}
-}
-
-const struct counts_cpu *counts_cpus(const struct counts *c, size_t *n)
-{
-	*n = c->n_cpus;
-	return c->workers[0].cpus;
+	memcpy(c->cpus, all->cpus, c->n_cpus * sizeof(*c->cpus));
 }
 
 uint64_t counts_of(const struct counts *c, size_t cpu, size_t id)

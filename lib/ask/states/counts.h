@@ -4,9 +4,6 @@
 
 #include "ask/states/pass.h"
 
-/* Counts of records of each event in each buffer, and of lost ones on each CPU. */
-struct counts; /* opaque */
-
 /* A CPU of a buffer; as the timeline's streams. */
 struct counts_cpu {
 	size_t input, buffer;
@@ -14,6 +11,20 @@ struct counts_cpu {
 	uint64_t events, lost; /* lost: those whose number is known */
 	uint64_t gaps;	       /* losses whose number is not known */
 	uint64_t first, last;  /* times; of no record: UINT64_MAX and 0 */
+};
+
+/* Counts of records of each event in each buffer, and of lost ones on each CPU. */
+struct counts {
+	struct counts_cpu *cpus; /* by stream; for others to read, after counts_finish() */
+	size_t n_cpus;
+	/* Private. */
+	const struct inputs *in;
+	size_t n_cells, n_workers;
+	size_t *at; /* by stream: where its buffer's events begin */
+	struct counts_worker {
+		uint64_t *events; /* by buffer and event; what is never seen costs no memory */
+		struct counts_cpu *cpus;
+	} * workers; /* by thread */
 };
 
 /*
@@ -30,7 +41,6 @@ struct pass_part counts_part(struct counts *c);
 
 /* To be called after reading: adds up the counts of all threads. */
 void counts_finish(struct counts *c);
-const struct counts_cpu *counts_cpus(const struct counts *c, size_t *n);
 /* Adds the counts of another CPU. */
 void counts_add_cpu(struct counts_cpu *to, const struct counts_cpu *from);
 /*

@@ -4,7 +4,6 @@
 
 #include "ask/states/gaps.h"
 #include "ask/states/steps.h"
-#include "base/map.h"
 
 /* A thread in a buffer. */
 struct exit_thread {

@@ -2,7 +2,6 @@
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
 #include "ask/states/exits.h"
 #include "ask/states/gaps.h"
-#include "base/array.h"
 #include "base/decode/esr.h"
 #include "base/decode/smccc.h"
 
@@ -49,10 +48,8 @@ int exits_map_row(struct exits_map *m, const struct exits_row *like, size_t *ind
 	*index = map_find(&m->map, hash, exits_map_same, m->v, like);
 	if (*index != EXITS_NO_ROW || m->n == EXITS_ROWS_MAX)
 		return 0;
-	if (array_push(&m->v, &m->n, like, sizeof(*like)) || map_insert(&m->map, hash, m->n - 1))
-		return -ENOMEM;
-	*index = m->n - 1;
-	return 0;
+	*index = m->n;
+	return map_push(&m->map, hash, &m->v, &m->n, like, sizeof(*like));
 }
 
 void exits_map_release(struct exits_map *m)

@@ -4,15 +4,12 @@
 
 #include "ask/states/pass.h"
 #include "ask/states/tally.h"
-#include "ask/states/sums.h"
-#include "base/map.h"
 
 /*
- * Guests' exits. Handling one takes from a thread's kvm_exit to its next kvm_entry: what perf kvm stat
- * times on x86. What the guest ran before it is from the kvm_entry before: what that times on
- * arm64. As there a thread counts from its first kvm_entry on. From the last event before a loss to
- * the first after it, on any CPU of the buffer of such events, nothing is known of any thread: the lost
- * events may have been its.
+ * Guests' exits. Handling one takes from a thread's kvm_exit to its next kvm_entry: what perf kvm stat times
+ * on x86. What the guest ran before it is from the kvm_entry before: what that times on arm64. As there a
+ * thread counts from its first kvm_entry on. From the last event before a loss to the first after it, on any
+ * CPU of the buffer of such events, nothing is known of any thread: the lost events may have been its.
  *
  * Accesses and calls that a guest exits for have rows of their own. MMIO and I/O ports are timed as by perf
  * --event=mmio and ioport: a read of memory from the exit to kvm_mmio, a write from kvm_mmio to the entry,

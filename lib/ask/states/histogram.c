@@ -2,8 +2,6 @@
 /* Durations in log-linear buckets, and the columns that answers show them in. */
 #include "ask/states/histogram.h"
 
-#include "base/array.h"
-
 #define LINEAR 128u /* values below have a bucket each */
 #define HALF   64u  /* buckets of each power of two above */
 

@@ -2,33 +2,6 @@
 /* Adds visits to the hypervisor up by their reasons, and the firmware's calls between them. */
 #include "ask/states/hyptime.h"
 
-#include "base/array.h"
-
-struct hyp_cpu {
-	struct visit visit;
-	uint64_t since; /* the firmware's call */
-	bool calls;	/* from a hyp_exit for smc to the next hyp_enter */
-	bool seen;	/* it has such events */
-};
-
-struct hyp_rows {
-	struct hyptime_row *v;
-	size_t n;
-	uint32_t **slots; /* by input and kind: 0: none yet, else 1 + its index */
-};
-
-struct hyptime {
-	const struct inputs *in;
-	const struct steps *steps;
-	struct tally *to;
-	bool (*is_smc)[SPAN_REASONS]; /* by input: of hyp_exit's reasons */
-	struct hyp_cpu *cpus;	      /* by stream */
-	size_t n_cpus;
-	struct hyp_rows visits, firmware;
-	struct hyptime_unpaired unpaired;
-	char number[24];
-};
-
 int hyptime_open(struct hyptime **out, const struct inputs *in, const struct timeline *t,
 		 const struct steps *steps, struct tally *to)
 {
@@ -55,7 +28,7 @@ int hyptime_open(struct hyptime **out, const struct inputs *in, const struct tim
 	return 0;
 }
 
-static void hyp_rows_release(struct hyp_rows *r)
+static void hyp_rows_release(struct hyptime_rows *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		histogram_release(&r->v[i].time);
@@ -74,7 +47,8 @@ void hyptime_close(struct hyptime *h)
 	free(h);
 }
 
-static int hyp_add(const struct hyptime *h, struct hyp_rows *rows, size_t input, uint64_t kind, uint64_t ns)
+static int hyp_add(const struct hyptime *h, struct hyptime_rows *rows, size_t input, uint64_t kind,
+		   uint64_t ns)
 {
 	size_t last = SPAN_REASONS + h->in->v[input].n_known;
 	uint32_t *slot = &rows->slots[input][kind < last ? kind : last];
@@ -96,7 +70,7 @@ static int hyptime_after(void *ctx, struct pass_run *run)
 	if (h->to && run->records->n)
 		tally_begin(h->to, run->records->v[0].ts);
 	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
-		struct hyp_cpu *c = &h->cpus[s->stream];
+		struct hyptime_cpu *c = &h->cpus[s->stream];
 		struct span done;
 
 		c->seen |= s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_HYP_OTHER;
@@ -110,8 +84,8 @@ static int hyptime_after(void *ctx, struct pass_run *run)
 		if (ret || !step_visit(&c->visit, s, 0, &done))
 			continue;
 		if (done.end != SPAN_PAIRED) {
-			h->unpaired.exits += done.end == SPAN_BEGUN;
-			h->unpaired.enters += done.end != SPAN_BEGUN;
+			h->exits += done.end == SPAN_BEGUN;
+			h->enters += done.end != SPAN_BEGUN;
 			continue;
 		}
 		ret = hyp_add(h, &h->visits, s->input, done.why, done.to - done.from);
@@ -134,29 +108,7 @@ void hyptime_finish(struct hyptime *h)
 	struct span open;
 
 	for (size_t i = 0; i < h->n_cpus; i++)
-		h->unpaired.enters += visit_finish(&h->cpus[i].visit, &open);
-}
-
-const struct hyptime_row *hyptime_rows(const struct hyptime *h, size_t *n)
-{
-	*n = h->visits.n;
-	return h->visits.v;
-}
-
-const struct hyptime_row *hyptime_firmware(const struct hyptime *h, size_t *n)
-{
-	*n = h->firmware.n;
-	return h->firmware.v;
-}
-
-bool hyptime_seen(const struct hyptime *h, size_t stream)
-{
-	return h->cpus[stream].seen;
-}
-
-struct hyptime_unpaired hyptime_unpaired(const struct hyptime *h)
-{
-	return h->unpaired;
+		h->enters += visit_finish(&h->cpus[i].visit, &open);
 }
 
 const char *hyptime_name(struct hyptime *h, size_t input, uint64_t kind)

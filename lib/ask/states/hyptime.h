@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_HYPTIME_H
 #define HYPTRACE_HYPTIME_H
 
-#include "ask/states/histogram.h"
 #include "ask/states/pass.h"
 #include "ask/states/tally.h"
 
@@ -13,17 +12,31 @@
  * hyp_enter when that returns: with smc after the call, with psci when the CPU had been off or
  * suspended meanwhile. Android's have no reasons.
  */
-struct hyptime; /* opaque */
-
-struct hyptime_row {
-	size_t input;
-	uint64_t kind;	       /* for hyptime_name; a visit's `why` */
-	struct histogram time; /* ns */
-};
-
-/* Unfinished visits: without a hyp_exit, without a hyp_enter. */
-struct hyptime_unpaired {
-	uint64_t enters, exits;
+struct hyptime {
+	/* For others to read, after the last record. */
+	struct hyptime_rows {
+		struct hyptime_row {
+			size_t input;
+			uint64_t kind;	       /* for hyptime_name; a visit's `why` */
+			struct histogram time; /* ns */
+		} * v;
+		size_t n;
+		uint32_t **slots; /* by input and kind: 0: none yet, else 1 + its index */
+	} visits, firmware;	  /* by reason; the firmware's by the reason of coming back */
+	uint64_t enters, exits;	  /* unfinished visits: without a hyp_exit, without a hyp_enter */
+	struct hyptime_cpu {
+		struct visit visit;
+		uint64_t since; /* the firmware's call */
+		bool calls;	/* from a hyp_exit for smc to the next hyp_enter */
+		bool seen;	/* it has the hypervisor's events */
+	} * cpus;		/* by stream */
+	/* Private. */
+	size_t n_cpus;
+	const struct inputs *in;
+	const struct steps *steps;
+	struct tally *to;
+	bool (*is_smc)[SPAN_REASONS]; /* by input: of hyp_exit's reasons */
+	char number[24];
 };
 
 /* All outlive it; to: NULL, or gets each visit. -ENOMEM. */
@@ -35,12 +48,6 @@ struct pass_part hyptime_part(struct hyptime *h);
 
 /* After the last record: visits that are still open are unfinished. */
 void hyptime_finish(struct hyptime *h);
-/* By reason; the firmware's by the reason of coming back. */
-const struct hyptime_row *hyptime_rows(const struct hyptime *h, size_t *n);
-const struct hyptime_row *hyptime_firmware(const struct hyptime *h, size_t *n);
-/* True: the stream, a CPU of a buffer, has the hypervisor's events. */
-bool hyptime_seen(const struct hyptime *h, size_t stream);
-struct hyptime_unpaired hyptime_unpaired(const struct hyptime *h);
 /* The word of a kind; NULL: the events have none. Valid until the next call. */
 const char *hyptime_name(struct hyptime *h, size_t input, uint64_t kind);
 

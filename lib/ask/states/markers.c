@@ -2,10 +2,6 @@
 /* Adds up the spans that programs mark in trace_marker, or guests in rings. */
 #include "ask/states/markers.h"
 
-#include "ask/states/gaps.h"
-#include "base/array.h"
-#include "spans/marks.h"
-
 #define NAMES_MAX 4096
 
 /* A mark of a run; its name lies in the record, or is the description's. Or a loss. */
@@ -25,27 +21,6 @@ struct marker {
 struct marker_run {
 	struct marker *v;
 	size_t n;
-};
-
-/* A guest's client, by the index of its source; "": a thread. */
-struct marker_client {
-	char name[48];
-};
-
-struct markers {
-	const struct hypertrace_desc *desc;
-	struct field_load *texts;    /* ftrace:print's, by input */
-	struct marks_fields *fields; /* guest_hypertrace's, by input */
-	struct markers_row *rows;
-	size_t n_rows;
-	struct map by_name;
-	struct marks marks; /* names are 1 + indices of rows; tags: ns of the spans within */
-	struct marker_client *clients;
-	size_t n_clients;
-	struct gaps gaps;
-	struct markers_cut cut;
-	markers_listener *ended;
-	void *ctx;
 };
 
 /* False: it begins or ends nothing. */
@@ -157,12 +132,12 @@ static int marker_row(struct markers *m, const struct marker *new, uint64_t *row
 	if (*row || m->n_rows == NAMES_MAX)
 		return 0;
 	r.name = strndup(new->name, new->len);
-	if (!r.name || array_push(&m->rows, &m->n_rows, &r, sizeof(r))) {
+	if (!r.name || map_push(&m->by_name, hash, &m->rows, &m->n_rows, &r, sizeof(r))) {
 		free(r.name);
 		return -ENOMEM;
 	}
 	*row = m->n_rows;
-	return map_insert(&m->by_name, hash, m->n_rows - 1);
+	return 0;
 }
 
 /*
@@ -333,15 +308,4 @@ void markers_finish(struct markers *m)
 
 	while (marks_finish(&m->marks, &at, &open))
 		m->cut.begins++;
-}
-
-const struct markers_row *markers_rows(const struct markers *m, size_t *n)
-{
-	*n = m->n_rows;
-	return m->rows;
-}
-
-struct markers_cut markers_cut(const struct markers *m)
-{
-	return m->cut;
 }

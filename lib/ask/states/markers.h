@@ -2,9 +2,9 @@
 #ifndef HYPTRACE_MARKERS_H
 #define HYPTRACE_MARKERS_H
 
+#include "ask/states/gaps.h"
 #include "ask/states/histogram.h"
 #include "ask/states/pass.h"
-#include "base/decode/mark-lines.h"
 #include "spans/marks.h"
 
 /*
@@ -12,8 +12,6 @@
  * begins X, and X_end ends it. From the last event before a loss in the buffer to the first after it no span
  * of hypertrace begins.
  */
-struct markers; /* opaque */
-
 enum markers_kind { MARKERS_CROSVM, MARKERS_HYPERTRACE };
 
 struct markers_row {
@@ -39,10 +37,27 @@ struct markers_span {
 /* Not 0: the reading ends with that. */
 typedef int markers_listener(void *ctx, const struct markers_span *span);
 
-/* Marks that are in no row. */
-struct markers_cut {
-	uint64_t begins, ends; /* without their counterpart */
-	uint64_t others;       /* of threads or names beyond the 4,096th */
+struct markers {
+	/* For others to read, after markers_finish(). */
+	struct markers_row *rows;
+	size_t n_rows;
+	struct markers_cut {	       /* marks that are in no row */
+		uint64_t begins, ends; /* without their counterpart */
+		uint64_t others;       /* of threads or names beyond the 4,096th */
+	} cut;
+	/* Private. */
+	const struct hypertrace_desc *desc;
+	struct field_load *texts;    /* ftrace:print's, by input */
+	struct marks_fields *fields; /* guest_hypertrace's, by input */
+	struct map by_name;
+	struct marks marks; /* names are 1 + indices of rows; tags: ns of the spans within */
+	struct marker_client {
+		char name[48]; /* "": a thread */
+	} * clients;	       /* by the index of the source */
+	size_t n_clients;
+	struct gaps gaps;
+	markers_listener *ended;
+	void *ctx;
 };
 
 /* desc: NULL for none. All outlive it. -ENOMEM. */
@@ -56,7 +71,5 @@ struct pass_part markers_part(struct markers *m);
 
 /* After the last record: spans that are still open have no end. */
 void markers_finish(struct markers *m);
-const struct markers_row *markers_rows(const struct markers *m, size_t *n);
-struct markers_cut markers_cut(const struct markers *m);
 
 #endif

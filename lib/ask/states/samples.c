@@ -3,8 +3,6 @@
 #include "ask/states/samples.h"
 
 #include "base/arena.h"
-#include "base/array.h"
-#include "base/map.h"
 
 struct samples {
 	const struct steps *steps;

@@ -2,15 +2,11 @@
 /* A recording as figures by slices of its time. */
 #include "ask/states/series.h"
 
-#include <ctype.h>
-
 #include "ask/states/counts.h"
 #include "ask/states/exits.h"
 #include "ask/states/hyptime.h"
 #include "ask/states/states.h"
 #include "read/pipeline.h"
-#include "base/array.h"
-#include "base/map.h"
 
 /* A thread's counts of events by slice. */
 struct series_worker {
@@ -346,8 +342,6 @@ static int series_bounds(struct series *s, const struct inputs *in, const struct
 	struct counts *c = NULL;
 	struct pass_part part;
 	int ret = timeline_open(&t, in, NULL, NULL, log) ?: counts_open(&c, in, t);
-	const struct counts_cpu *cpus;
-	size_t n = 0;
 
 	if (ret)
 		goto out;
@@ -356,12 +350,11 @@ static int series_bounds(struct series *s, const struct inputs *in, const struct
 	if (ret)
 		goto out;
 	counts_finish(c);
-	cpus = counts_cpus(c, &n);
 	s->from = UINT64_MAX;
-	for (size_t i = 0; i < n; i++) {
-		s->from = cpus[i].first < s->from ? cpus[i].first : s->from;
-		s->to = cpus[i].last > s->to ? cpus[i].last : s->to;
-		s->lost += cpus[i].lost + cpus[i].gaps;
+	for (const struct counts_cpu *cpu = c->cpus; cpu < c->cpus + c->n_cpus; cpu++) {
+		s->from = cpu->first < s->from ? cpu->first : s->from;
+		s->to = cpu->last > s->to ? cpu->last : s->to;
+		s->lost += cpu->lost + cpu->gaps;
 	}
 	s->damaged = merge_damaged(t->merge);
 	ret = s->from < s->to ? 0 : -ENODATA;

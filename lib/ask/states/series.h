@@ -6,9 +6,8 @@
 #include "read/inputs.h"
 
 /*
- * A recording as figures of SERIES_SLICES equal slices of its time, so that two recordings can be
- * compared whatever their length: how often a thing happened in a second, or which share of a second
- * it took.
+ * A recording as figures of SERIES_SLICES equal slices of its time, so that two recordings can be compared
+ * whatever their length: how often a thing happened in a second, or which share of a second it took.
  */
 #define SERIES_SLICES 64
 

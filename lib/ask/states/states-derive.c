@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tasks, vCPUs and CPUs that are known, the states that follow from that, and their spans. */
 #include "ask/states/states-priv.h"
-#include "base/array.h"
 
 static const struct state_view unknown_view = { .cpu = STATE_NO_CPU,
 						.other = STATE_NO_TASK,
@@ -203,9 +202,7 @@ static struct state_task *task_new(struct states *st, const struct state_input *
 				      in->index, pid))
 			goto fail;
 	}
-	if (array_push(&st->tasks, &st->n_tasks, &t, sizeof(struct state_task *)))
-		goto fail;
-	if (!map_insert(&st->by_task, task_hash(&k), st->n_tasks - 1))
+	if (!map_push(&st->by_task, task_hash(&k), &st->tasks, &st->n_tasks, &t, sizeof(struct state_task *)))
 		return t;
 fail:
 	st->error = -ENOMEM;

@@ -4,7 +4,6 @@
 
 #include "ask/states/states.h"
 #include "base/arena.h"
-#include "base/map.h"
 
 /*
  * Threads, CPUs and vCPUs as they are known at a time (states-sched.c, states-kvm.c), and the states that
@@ -109,13 +108,12 @@ struct state_input {
 	uint64_t over;			     /* buffers of which none does */
 	uint64_t needed;		     /* buffers that have shown states */
 	uint64_t covered_from, covered_to;   /* when all of them had begun, when the first was over */
+	uint64_t bound;			     /* of a guest's clock at its last event, or 0 */
 	struct state_cpu **cpus;
 	size_t n_cpus;
 	struct state_vcpu *vcpus;
 	struct state_task *tasks; /* run known */
-	/* filetime_bound() from raw time bound_from up to bound_to */
-	uint64_t bound_from, bound_to, bound;
-	uint64_t widest; /* the greatest of all; UINT64_MAX: some are not known */
+	uint64_t widest;	  /* the greatest of all; UINT64_MAX: some are not known */
 	uint8_t hyp_exit_to[STATE_REASONS];
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Words for states, and sums of spans. */
 #include "ask/states/states-priv.h"
-#include "base/array.h"
 
 const char *state_name(enum state state)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The model of where time goes: takes steps in the order of time. */
-#include "base/array.h"
 #include "ask/states/states-priv.h"
 
 static void input_begin(const struct states *st, struct state_input *in, const struct input *of)
@@ -148,28 +147,6 @@ int states_begin(struct states *st, uint64_t ts)
 	return 0;
 }
 
-/* The bound of a guest's clock, which is the same up to the next offset point. */
-static uint64_t guest_bound(struct state_input *in, uint64_t raw)
-{
-	const struct offset_table *points = in->in->time.shift.cpus;
-	uint32_t low = 0, high = points ? points->n : 0, n = high;
-
-	if (raw >= in->bound_from && raw < in->bound_to)
-		return in->bound;
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (points->v[mid].time < raw)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	in->bound = filetime_bound(&in->in->time, raw);
-	in->bound_from = raw; /* a point's own bound is not that of its surroundings */
-	in->bound_to = low == n ? UINT64_MAX : points->v[low].time > raw ? points->v[low].time : raw + 1;
-	return in->bound;
-}
-
 static void step_take(struct states *st, struct state_cpu *c, const struct step *s)
 {
 	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
@@ -217,7 +194,7 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 	if (STEP_SET(s->kind) & STATE_HYP_KINDS)
 		st->cause_bound = (s->ts - (uint64_t)in->in->time.add) % STATE_HYP_STEP ? 0 : STATE_HYP_STEP;
 	else
-		st->cause_bound = in->in->guest ? guest_bound(in, raw) : 0;
+		st->cause_bound = in->bound = in->in->guest ? filetime_bound(&in->in->time, raw) : 0;
 	if (s->kind == STEP_END) {
 		if (in->streams[buffer] && !--in->streams[buffer]) {
 			if (in->needed & 1ull << buffer && st->now < in->covered_to)
@@ -249,7 +226,8 @@ static void records_show(struct states *st, const struct merge_record *m, size_t
 		if (!c || !c->vcpu || !c->vcpu->in->without_reasons || !m->data)
 			continue;
 		states_until(st, m->ts);
-		state_hyp_shown(st, c->vcpu, m->ts, guest_bound(c->in, m->raw));
+		c->in->bound = filetime_bound(&c->in->in->time, m->raw);
+		state_hyp_shown(st, c->vcpu, m->ts, c->in->bound);
 	}
 }
 

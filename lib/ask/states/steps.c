@@ -4,8 +4,6 @@
 
 #include "base/decode/esr.h"
 #include "base/arena.h"
-#include "base/array.h"
-#include "base/map.h"
 
 /* Steps by system and name of their event, with the fields for a and b. NULL system: the hypervisor's; NULL
  * name: each that is not another row's. */
@@ -454,8 +452,7 @@ static void step_name_is(const struct step_input *in, const struct field_load *f
 	new.before = before;
 	if (at)
 		*at = new;
-	else if (array_push(&names->v, &names->n, &new, sizeof(new)) ||
-		 map_insert(&names->by_pid, map_hash((uint32_t)pid), names->n - 1))
+	else if (map_push(&names->by_pid, map_hash((uint32_t)pid), &names->v, &names->n, &new, sizeof(new)))
 		return; /* out of memory: the task keeps the name of the file's table */
 	if (in->tep && !tep_is_pid_registered(in->tep, (int)pid)) /* for libtraceevent's own printing */
 		tep_register_comm(in->tep, new.comm, (int)pid);

@@ -2,8 +2,6 @@
 /* Keeps the longest of many spans, and adds all of them up by slices of time. */
 #include "ask/states/tally.h"
 
-#include "base/array.h"
-
 int tally_open(struct tally *s, size_t most, uint64_t width)
 {
 	*s = (struct tally){ .most = most < TALLY_LONGEST_MAX ? most : TALLY_LONGEST_MAX, .width = width };

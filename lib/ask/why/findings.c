@@ -358,8 +358,8 @@ static int finding_exits(const struct finding_job *j, bool *faults)
 		}
 		for (size_t k = i; k < end; k++) {
 			ns[v[k]->vcpu] = 0;
-			if (of[v[k]->vcpu] == worst)
-				finding_stretch_take(&f.example, v[k]->longest,
+			if (of[v[k]->vcpu] == e.worst)
+				finding_stretch_take(&e.f.example, v[k]->longest,
 						     v[k]->longest + v[k]->handled.max);
 		}
 		*faults |= v[i]->table == EXITS_FAULT;

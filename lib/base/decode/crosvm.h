@@ -10,8 +10,7 @@
  *   503 VirtioFs Enter: release - (self.tag: "mtdroot")(inode: 42)
  *   503 VirtioFs Exit: release
  *
- * Older ones leave the category out of Exit. The id is unique in its process: a
- * pair is (tgid, id).
+ * Older ones leave the category out of Exit. The id is unique in its process: a pair is (tgid, id).
  */
 
 struct crosvm_part {

@@ -35,8 +35,7 @@ enum event_text_answer {
 };
 
 /*
- * Export of our plugins, "hyptrace_plugin_text". To be asked when all plugins, options and
- * formats are there.
+ * Export of our plugins, "hyptrace_plugin_text". To be asked when all plugins, options and formats are there.
  */
 typedef enum event_text_answer event_text_ask(const struct tep_event *event, const struct event_text **rows,
 					      size_t *n);

@@ -4,8 +4,6 @@
 #include "base/cursor.h"
 #include "base/strings.h"
 
-#include <ctype.h>
-
 #define ID_MAX	      4095
 #define NAME_LEN_MAX  127
 #define PREFIX	      "__KVM_HOST_SMCCC_FUNC_"

@@ -4,8 +4,6 @@
 #include "base/decode/conversion.h"
 #include "base/strings.h"
 
-#include <ctype.h>
-
 #define ID_MAX	  65535
 #define WIDTH_MAX 99
 

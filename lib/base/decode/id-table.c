@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Lines of users' text files, and the texts by number that most of them hold. */
 #include "base/decode/id-table.h"
+#include "base/array.h"
 #include "base/cursor.h"
 
 #include <ctype.h>
@@ -41,16 +42,7 @@ int id_table_set(struct id_table *t, size_t id, const char *text)
 {
 	char *copy = strdup(text);
 
-	if (copy && id >= t->n) {
-		char **v = realloc(t->v, (id + 1) * sizeof(*v));
-
-		if (v) {
-			memset(v + t->n, 0, (id + 1 - t->n) * sizeof(*v));
-			t->v = v;
-			t->n = id + 1;
-		}
-	}
-	if (!copy || id >= t->n) {
+	if (!copy || array_reach(&t->v, &t->n, id + 1, sizeof(*t->v))) {
 		free(copy);
 		return -ENOMEM;
 	}

@@ -29,25 +29,22 @@ const char *id_table_get(const struct id_table *t, uint64_t id);
 void id_table_release(struct id_table *t);
 
 /*
- * The hypervisor's own printk: a record holds the number of a format and its
- * arguments; no file in tracefs gives the formats, so a text file does: lines
- * "NUMBER FORMAT", a '#' at the start makes a comment.
+ * The hypervisor's own printk: a record holds the number of a format and its arguments; no file in tracefs
+ * gives the formats, so a text file does: lines "NUMBER FORMAT", a '#' at the start makes a comment.
  */
 
 /* -EBADMSG, -ENOMEM: *out is empty. */
 int hyp_formats_parse(const void *data, size_t len, struct id_table *out);
 
 /*
- * Appends the text. Integer conversions and %c and %p take the next argument,
- * %s shows the number, since a record holds no string; arguments that are not
- * there show as '?'.
+ * Appends the text. Integer conversions and %c and %p take the next argument, %s shows the number, since a
+ * record holds no string; arguments that are not there show as '?'.
  */
 void hyp_format_print(const char *fmt, const uint64_t *args, size_t n, struct buf *out);
 
 /*
- * Names of the hypercalls that the host makes to pKVM (the event host_hcall).
- * The numbers are positions in the kernel's enum __kvm_host_smccc_func, which
- * changes with every kernel, so they come from a file:
+ * Names of the hypercalls that the host makes to pKVM (the event host_hcall). The numbers are positions in
+ * the kernel's enum __kvm_host_smccc_func, which changes with every kernel, so they come from a file:
  *
  *  - BTF, as in /sys/kernel/btf/vmlinux of that kernel; the prefix
  *    __KVM_HOST_SMCCC_FUNC_ is taken off the names;

@@ -2,9 +2,6 @@
 /* Marks: lines of QEMU's log or of the guest library, the user's description of them, and their text. */
 #include "base/decode/mark-lines.h"
 
-#include <ctype.h>
-
-#include "base/array.h"
 #include "base/decode/id-table.h"
 #include "base/strings.h"
 

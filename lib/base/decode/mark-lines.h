@@ -46,9 +46,8 @@ int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc *
 void hypertrace_desc_free(struct hypertrace_desc *d);
 
 /*
- * Appends "guest_hypertrace frame_start(width=640, height=480)" when d describes
- * the event, else "guest_hypertrace arg1=1 arg2=0xcafe"; what a description does
- * not name follows as argN=. d may be NULL.
+ * Appends "guest_hypertrace frame_start(width=640, height=480)" when d describes the event, else
+ * "guest_hypertrace arg1=1 arg2=0xcafe"; what a description does not name follows as argN=. d may be NULL.
  */
 void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e, struct buf *out);
 

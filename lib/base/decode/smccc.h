@@ -5,9 +5,8 @@
 #include "base/std.h"
 
 /*
- * Function ids of SMC and HVC calls (Arm DEN0028): who is called, and the names
- * of PSCI (DEN0022), SDEI (DEN0054), FF-A (DEN0077), TRNG (DEN0098), the
- * architecture's and KVM's own calls. Pure tables.
+ * Function ids of SMC and HVC calls (Arm DEN0028): who is called, and the names of PSCI (DEN0022), SDEI
+ * (DEN0054), FF-A (DEN0077), TRNG (DEN0098), the architecture's and KVM's own calls. Pure tables.
  */
 
 #define SMCCC_TEXT_MAX 64

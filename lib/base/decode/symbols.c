@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Symbols by address, out of a text like /proc/kallsyms. */
 #include "base/decode/id-table.h"
-#include "base/array.h"
 #include "base/cursor.h"
 #include "base/strings.h"
-
-#include <ctype.h>
 
 #define ADDR_LEN_MAX 16
 #define NAME_LEN_MAX 255

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * arm64 system registers and system instructions: Op0, Op1, CRn, CRm, Op2, name,
- * sorted. The encodings are those of Linux 7.2 (arch/arm64/include/asm/sysreg.h,
- * arch/arm64/tools/sysreg); tests/integration/tables.t compares them with the
- * headers of the machine it runs on. Included by esr.c alone.
+ * arm64 system registers and system instructions: Op0, Op1, CRn, CRm, Op2, name, sorted. The encodings are
+ * those of Linux 7.2 (arch/arm64/include/asm/sysreg.h, arch/arm64/tools/sysreg); tests/integration/tables.t
+ * compares them with the headers of the machine it runs on. Included by esr.c alone.
  */
 /* clang-format off */
 #define T(b,c,d,e,name) R(1,b,c,d,e,"TLBI " name)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Metadata of CTF traces (traces, streams and events by the files' formats), and records as such events. */
-#include <ctype.h>
-
 #include "convert/export/ctf-priv.h"
 
 #define NAME_ROOM 200

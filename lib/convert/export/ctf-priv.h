@@ -6,7 +6,6 @@
 
 #include "convert/export/export.h"
 #include "base/arena.h"
-#include "base/field.h"
 
 /* Shared by the files of export --ctf. babeltrace2's calls end the program where they are used wrongly. */
 struct ctf_field {

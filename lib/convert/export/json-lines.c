@@ -4,7 +4,6 @@
 #include "read/pipeline.h"
 #include "read/print.h"
 #include "base/arena.h"
-#include "base/field.h"
 #include "base/json.h"
 #include "base/files.h"
 

@@ -4,13 +4,8 @@
  * parquet.thrift has them; and the names of its directories.
  */
 #include <endian.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "base/files.h"
-#include "base/strings.h"
 #include "convert/export/parquet-priv.h"
 #include "base/escape.h"
 

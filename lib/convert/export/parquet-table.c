@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Tables of numbers and texts as Parquet files, a row group at a time. */
 #include "convert/export/parquet-priv.h"
-#include "base/array.h"
 #include "base/outfile.h"
 
 struct parquet_tables {

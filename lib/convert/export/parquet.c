@@ -8,10 +8,8 @@
 #include "convert/export/parquet-priv.h"
 #include "read/pipeline.h"
 #include "read/print.h"
-#include "base/array.h"
 #include "base/outfile.h"
 #include "base/workers.h"
-#include "base/strings.h"
 
 #define HELD_MAX     (64u << 20) /* bytes of rows, of all events together */
 #define METADATA_MAX (16u << 20) /* bytes of files that are not ended, likewise */

@@ -4,8 +4,6 @@
  * spans that programs mark (spans/marks.h). Slices of one track must nest: those that overlap in a source go
  * to lanes, which are tracks of the same name.
  */
-#include "base/array.h"
-#include "base/decode/perfetto-events.h"
 #include "convert/export/perfetto-priv.h"
 
 /* Whether a field of the message can hold the event's. */
@@ -159,12 +157,12 @@ struct pf_marker {
 /* Slice or instant of a mark. */
 struct pf_mark {
 	struct mark mark;
-	enum pf_parent kind;
+	enum pf_kept_kind kind;
 	const char *name, *whole; /* of a slice, of an instant */
 	const char *client;	  /* as a pf_marker's */
 };
 
-static uint64_t marker_track(struct perfetto *pf, const struct mark_place *at, enum pf_parent kind)
+static uint64_t marker_track(struct perfetto *pf, const struct mark_place *at, enum pf_kept_kind kind)
 {
 	const struct mark_source *s = &pf->marks.v[at->source];
 	struct pf_marker *m = &pf->markers[at->source];
@@ -211,11 +209,11 @@ static void marker_put(struct perfetto *pf, const struct pf_record *r, struct pf
 		return;
 	track = marker_track(pf, &at, p->kind);
 	if (ret && done.end == SPAN_BEGUN)
-		pf_instant(pf, r->input, track, r->ts, kinds[p->kind], p->whole, args);
+		pf_put(pf, r->input, track, r->ts, PF_MOMENT, kinds[p->kind], p->whole, args);
 	else if (ret)
-		pf_end(pf, r->input, track, r->ts);
+		pf_put(pf, r->input, track, r->ts, PF_END, NULL, NULL, NULL);
 	if (p->mark.begins)
-		pf_begin(pf, r->input, track, r->ts, kinds[p->kind], p->name, args);
+		pf_put(pf, r->input, track, r->ts, PF_BEGIN, kinds[p->kind], p->name, args);
 }
 
 void pf_marker_lost(struct perfetto *pf, const struct merge_record *m)
@@ -224,7 +222,8 @@ void pf_marker_lost(struct perfetto *pf, const struct merge_record *m)
 	struct span lost;
 
 	while (marks_lost(&pf->marks, gaps_buffer(&pf->gaps, m->stream), &at, &lost))
-		pf_end(pf, lost.machine, marker_track(pf, &at, PF_HYPERTRACE), m->ts);
+		pf_put(pf, lost.machine, marker_track(pf, &at, PF_HYPERTRACE), m->ts, PF_END, NULL, NULL,
+		       NULL);
 }
 
 void pf_marker_release(struct perfetto *pf)
@@ -248,7 +247,7 @@ static void crosvm_mark(struct perfetto *pf, const struct pf_record *r, const st
 
 	if (line->category.p)
 		pf_arg_text(args, "category", line->category.p, line->category.len);
-	pf_arg_u64(args, "id", line->id);
+	pf_arg_number(args, "id", PF_ARG_UINT, line->id);
 	while (left.p && crosvm_arg(&left, &expr, &value))
 		pf_arg_text(args, arena_text(&pf->arena, expr.p, expr.len), value.p, value.len);
 	marker_put(pf, r, &mark, args);
@@ -271,9 +270,9 @@ static void hypertrace_mark(struct perfetto *pf, const struct pf_record *r, uint
 	if (!name && e->n_args)
 		name = arena_printf(&pf->arena, "%llu", (unsigned long long)e->arg[0]);
 	if (e->has_client)
-		pf_arg_u64(args, "client", e->client);
+		pf_arg_number(args, "client", PF_ARG_UINT, e->client);
 	if (e->has_cpu)
-		pf_arg_hex(args, "cpu", e->cpu);
+		pf_arg_number(args, "cpu", PF_ARG_HEX, e->cpu);
 	for (size_t i = 1; i < e->n_args; i++) {
 		const char *arg;
 

@@ -3,7 +3,6 @@
 #include <libdeflate.h>
 
 #include "convert/export/perfetto-priv.h"
-#include "base/array.h"
 
 #define BUNDLE_EVENTS 128
 #define BUNDLE_BYTES  (64u << 10)

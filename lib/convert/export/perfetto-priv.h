@@ -6,7 +6,6 @@
 #include "ask/states/states.h"
 #include "base/arena.h"
 #include "base/decode/perfetto-events.h"
-#include "base/field.h"
 #include "base/protobuf.h"
 #include "convert/export/export.h"
 #include "spans/marks.h"
@@ -17,33 +16,6 @@
  */
 
 struct perfetto;
-
-/* ---- kept by CPU or thread: perfetto-map.c ----------------------------------- */
-
-/* Objects of structs that begin with this, by input, number and kind. */
-struct pf_item {
-	struct pf_item *next;
-	size_t input;
-	unsigned int number; /* a CPU, or a thread's id */
-	unsigned int kind;
-};
-
-#define PF_BUCKETS 256
-
-/* Zero-initialised = empty. */
-struct pf_map {
-	struct pf_item *v[PF_BUCKETS];
-	size_t n;
-};
-
-/* NULL: there is none. */
-void *pf_map_find(const struct pf_map *m, size_t input, unsigned int number, unsigned int kind);
-/* A new one of that many bytes, zeroed but for its keys; the map's. NULL: out of memory. */
-void *pf_map_add(struct pf_map *m, size_t size, size_t input, unsigned int number, unsigned int kind);
-/* Calls fn with each. */
-void pf_map_each(const struct pf_map *m, void (*fn)(void *ctx, void *item), void *ctx);
-/* Frees all, each after release (NULL: nothing to release in it). */
-void pf_map_release(struct pf_map *m, void (*release)(void *item));
 
 /* ---- events: perfetto-event.c --------------------------------------------------------- */
 
@@ -142,7 +114,22 @@ struct pf_args {
 	size_t n; /* beyond 32 they are left out */
 };
 
-/* Shared by all parts; each keeps its own in maps, by the numbers that are named there. */
+/* Kinds of numbers that are kept by the number of a thing of an input: uuids of tracks, and others. */
+enum pf_kept_kind {
+	/* Tracks that hold others; in this order on a machine. The numbers are the caller's. */
+	PF_HYP,
+	PF_GUEST,
+	PF_STOLEN,
+	PF_CROSVM,
+	PF_HYPERTRACE,
+	/* perfetto-state.c: tracks, by the owner's index and by a guest's CPU; 1 + the index in exits, by
+	   thread */
+	PF_VCPU,
+	PF_GUEST_CPU,
+	PF_EXIT,
+};
+
+/* Shared by all parts. */
 struct perfetto {
 	struct pf_chunk *chunk; /* the one that is filled */
 	uint64_t last_uuid;	/* of a track */
@@ -156,9 +143,12 @@ struct perfetto {
 	struct pf_event ***events; /* by input and id */
 	size_t n_cpus;		   /* PERFETTO_CPUS of each input */
 	bool begun, bad;
-	struct pf_map cpus;   /* perfetto.c: CPU */
-	struct pf_map tracks; /* perfetto-state.c: owner, or CPU of a guest */
-	struct pf_map exits;  /* perfetto-state.c: thread */
+	struct pf_cpu **cpus;	 /* perfetto.c: by input and CPU; NULL: the hypervisor was not seen there */
+	struct pf_kept *numbers; /* pf_kept(), by numbers_map */
+	size_t n_numbers;
+	struct map numbers_map;
+	struct pf_exit *exits; /* perfetto-state.c */
+	size_t n_exits;
 	struct steps *meanings;
 	struct step_batch steps;
 	struct states *states;
@@ -166,7 +156,6 @@ struct perfetto {
 	struct marks marks; /* perfetto-event.c: and by source */
 	struct pf_marker *markers;
 	size_t n_markers;
-	struct pf_map parents; /* perfetto-track.c: the caller's, enum pf_parent */
 };
 
 /* The end of each packet: which machine it is of. */
@@ -192,20 +181,21 @@ void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c);
 
 /* ---- tracks: perfetto-track.c ------------------------------------------------------- */
 
-/* Tracks that hold others; in this order on a machine. */
-enum pf_parent { PF_HYP, PF_GUEST, PF_STOLEN, PF_CROSVM, PF_HYPERTRACE };
-
+/* What is kept by that number; 0: nothing. */
+uint64_t pf_kept(const struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind);
+/* Keeps it where nothing is kept yet, and returns it. */
+uint64_t pf_keep(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,
+		 uint64_t value);
 /* The track of that kind and number, made with this name when it is not there yet: its uuid. */
-uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind,
+uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,
 		   const char *name);
 /* A new track below parent (0: none), in the order of `rank`: its uuid. */
 uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char *name, int rank);
-/* Begin and end of a slice, or a moment; args may be NULL. */
-void pf_begin(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
-	      const char *name, const struct pf_args *args);
-void pf_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts);
-void pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
-		const char *name, const struct pf_args *args);
+/* Begin or end of a slice, or a moment, by the numbers of TrackEvent.Type; an end has no texts. args may be
+ * NULL. */
+enum pf_point { PF_BEGIN = 1, PF_END = 2, PF_MOMENT = 3 };
+void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
+	    const char *category, const char *name, const struct pf_args *args);
 
 /* Arguments for one slice, empty: pf's until the next call. */
 static inline struct pf_args *pf_args(struct perfetto *pf)
@@ -214,9 +204,8 @@ static inline struct pf_args *pf_args(struct perfetto *pf)
 	return &pf->args;
 }
 /* Append an argument. */
-void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v);
-void pf_arg_i64(struct pf_args *a, const char *name, int64_t v);
-void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v);
+enum pf_arg_kind { PF_ARG_UINT = 3, PF_ARG_INT = 4, PF_ARG_HEX = 7 }; /* fields of DebugAnnotation */
+void pf_arg_number(struct pf_args *a, const char *name, enum pf_arg_kind kind, uint64_t v);
 void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len);
 /* All of the event's fields, each called "EVENT.FIELD". */
 void pf_arg_fields(struct pf_args *a, const struct pf_record *r);

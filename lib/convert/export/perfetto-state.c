@@ -9,16 +9,8 @@
 #define STATE_CATEGORY	"vcpu"
 #define STOLEN_CATEGORY "stolen"
 
-enum { TRACK_OF_VCPU, TRACK_OF_GUEST_CPU };
-
-struct state_track_item {
-	struct pf_item item; /* number: the owner's index, or the guest's CPU */
-	uint64_t track;
-};
-
-/* Details of a vCPU's last exit that its state does not have, by its thread. */
-struct exit_detail {
-	struct pf_item item;
+/* Details of a vCPU's last exit that its state does not have. */
+struct pf_exit {
 	uint64_t ts, pc, esr, address;
 	bool has_pc, has_fault;
 };
@@ -42,39 +34,47 @@ static uint64_t vcpu_track(struct perfetto *pf, const struct state_owner *o)
 	return pf_track(pf, o->input, parent, name, o->vcpu != STATE_NO_CPU ? (int)o->vcpu : o->pid);
 }
 
-/* 0: out of memory. */
 static uint64_t state_track(struct perfetto *pf, const struct state_span *s)
 {
 	const struct state_owner *o = s->owner;
 	bool vcpu = o->kind == STATE_OF_VCPU;
-	unsigned int number = vcpu ? o->index : s->cpu, kind = vcpu ? TRACK_OF_VCPU : TRACK_OF_GUEST_CPU;
-	struct state_track_item *t = pf_map_find(&pf->tracks, o->input, number, kind);
+	unsigned int number = vcpu ? o->index : s->cpu;
+	enum pf_kept_kind kind = vcpu ? PF_VCPU : PF_GUEST_CPU;
+	uint64_t track = pf_kept(pf, o->input, number, kind);
 
-	if (t)
-		return t->track;
-	t = pf_map_add(&pf->tracks, sizeof(*t), o->input, number, kind);
-	pf->bad |= !t;
-	if (t)
-		t->track = vcpu ? vcpu_track(pf, o)
-				: pf_track(pf, o->input,
-					   pf_parent(pf, o->input, 0, PF_STOLEN, "Stolen from tasks"),
-					   arena_printf(&pf->arena, "CPU %u", s->cpu), (int)s->cpu);
-	return t ? t->track : 0;
+	if (track)
+		return track;
+	track = vcpu ? vcpu_track(pf, o)
+		     : pf_track(pf, o->input, pf_parent(pf, o->input, 0, PF_STOLEN, "Stolen from tasks"),
+				arena_printf(&pf->arena, "CPU %u", s->cpu), (int)s->cpu);
+	return pf_keep(pf, o->input, number, kind, track);
+}
+
+/* NULL: nothing is known of an exit of that thread. */
+static struct pf_exit *exit_of(const struct perfetto *pf, size_t input, int pid)
+{
+	uint64_t number = pf_kept(pf, input, (unsigned int)pid, PF_EXIT);
+
+	return number ? &pf->exits[number - 1] : NULL;
 }
 
 void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
 {
-	struct exit_detail *d;
+	static const struct pf_exit new;
+	struct pf_exit *d;
 
 	if (r->pid <= 0)
 		return;
-	d = pf_map_find(&pf->exits, r->input, (unsigned int)r->pid, 0);
-	if (!d && pf->exits.n < STATES_VCPUS_MAX) {
-		d = pf_map_add(&pf->exits, sizeof(*d), r->input, (unsigned int)r->pid, 0);
-		pf->bad |= !d;
+	d = exit_of(pf, r->input, r->pid);
+	if (!d) {
+		if (pf->n_exits == STATES_VCPUS_MAX)
+			return;
+		if (array_push(&pf->exits, &pf->n_exits, &new, sizeof(new))) {
+			pf->bad = true;
+			return;
+		}
+		d = &pf->exits[pf_keep(pf, r->input, (unsigned int)r->pid, PF_EXIT, pf->n_exits) - 1];
 	}
-	if (!d)
-		return;
 	if (r->event->role == PF_KVM_EXIT) {
 		d->ts = r->ts;
 		d->has_fault = false;
@@ -87,18 +87,17 @@ void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
 
 static void exit_args(struct perfetto *pf, struct pf_args *args, const struct state_span *s)
 {
-	const struct exit_detail *d =
-		pf_map_find(&pf->exits, s->owner->input, (unsigned int)s->owner->pid, 0);
+	const struct pf_exit *d = exit_of(pf, s->owner->input, s->owner->pid);
 	char text[ESR_TEXT_MAX];
 
 	if (!d || d->ts < s->from || d->ts > s->to)
 		return;
 	if (d->has_pc)
-		pf_arg_hex(args, "pc", d->pc);
+		pf_arg_number(args, "pc", PF_ARG_HEX, d->pc);
 	if (!d->has_fault)
 		return;
-	pf_arg_hex(args, "esr", d->esr);
-	pf_arg_hex(args, "addr", d->address);
+	pf_arg_number(args, "esr", PF_ARG_HEX, d->esr);
+	pf_arg_number(args, "addr", PF_ARG_HEX, d->address);
 	esr_text(d->esr, text, sizeof(text));
 	pf_arg_text(args, "syndrome", text, strlen(text));
 }
@@ -130,7 +129,7 @@ static const struct pf_args *state_args(struct perfetto *pf, const struct state_
 		if (bound == UINT64_MAX)
 			pf_arg_text(args, "bound_ns", "unknown", 7);
 		else
-			pf_arg_u64(args, "bound_ns", bound);
+			pf_arg_number(args, "bound_ns", PF_ARG_UINT, bound);
 	}
 	if (s->coarse)
 		pf_arg_text(args, "coarse", "true", 4);
@@ -164,9 +163,9 @@ int pf_state_span(void *perfetto, const struct state_span *s)
 		return 0;
 	track = state_track(pf, s);
 	reason = states_reason(pf->states, s);
-	pf_begin(pf, s->owner->input, track, s->from, category, state_slice_name(pf, s, reason),
-		 state_args(pf, s, reason));
-	pf_end(pf, s->owner->input, track, s->to);
+	pf_put(pf, s->owner->input, track, s->from, PF_BEGIN, category, state_slice_name(pf, s, reason),
+	       state_args(pf, s, reason));
+	pf_put(pf, s->owner->input, track, s->to, PF_END, NULL, NULL, NULL);
 	pf->bad |= pf->arena.bad || pf->args.bytes.bad || pf->name.bad;
 	return 0;
 }

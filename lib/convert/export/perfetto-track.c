@@ -4,9 +4,8 @@
 
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PARENT = 5, TRACK_CHILD_ORDERING = 11, TRACK_RANK = 12 };
 enum { SLICE_ARG = 4, SLICE_TYPE = 9, SLICE_TRACK = 11, SLICE_CATEGORY = 22, SLICE_NAME = 23 };
-enum { ARG_UINT = 3, ARG_INT = 4, ARG_STRING = 6, ARG_POINTER = 7, ARG_NAME = 10 };
-/* Of TrackEvent.Type and TrackDescriptor.ChildTracksOrdering. */
-enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
+enum { ARG_STRING = 6, ARG_NAME = 10 };
+/* Of TrackDescriptor.ChildTracksOrdering. */
 enum { ORDER_EXPLICIT = 3 };
 
 #define ARGS_MAX 32
@@ -36,29 +35,54 @@ uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char
 	return pf->last_uuid;
 }
 
-struct parent {
-	struct pf_item item;
-	uint64_t uuid;
+struct pf_kept {
+	size_t input;
+	unsigned int number;
+	enum pf_kept_kind kind;
+	uint64_t value;
 };
 
-uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_parent kind,
-		   const char *name)
+static bool kept_same(const void *numbers, size_t i, const void *wanted)
 {
-	struct parent *p = pf_map_find(&pf->parents, input, number, kind);
+	const struct pf_kept *k = (const struct pf_kept *)numbers + i, *w = wanted;
 
-	if (p)
-		return p->uuid;
-	p = pf_map_add(&pf->parents, sizeof(*p), input, number, kind);
-	if (!p) {
-		pf->bad = true;
-		return 0;
-	}
-	p->uuid = pf_track(pf, input, 0, name, kind < PF_CROSVM ? (int)kind : PF_CROSVM);
-	return p->uuid;
+	return k->input == w->input && k->number == w->number && k->kind == w->kind;
 }
 
-static void track_event(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, int type,
-			const char *category, const char *name, const struct pf_args *args)
+static uint32_t kept_hash(const struct pf_kept *k)
+{
+	return map_hash((uint64_t)k->number << 32 | (uint64_t)k->input << 8 | k->kind);
+}
+
+uint64_t pf_kept(const struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind)
+{
+	const struct pf_kept wanted = { input, number, kind, 0 };
+	size_t i = map_find(&pf->numbers_map, kept_hash(&wanted), kept_same, pf->numbers, &wanted);
+
+	return i == MAP_NONE ? 0 : pf->numbers[i].value;
+}
+
+uint64_t pf_keep(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,
+		 uint64_t value)
+{
+	const struct pf_kept k = { input, number, kind, value };
+
+	pf->bad |=
+		map_push(&pf->numbers_map, kept_hash(&k), &pf->numbers, &pf->n_numbers, &k, sizeof(k)) != 0;
+	return value;
+}
+
+uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,
+		   const char *name)
+{
+	int rank = kind < PF_CROSVM ? (int)kind : PF_CROSVM;
+
+	return pf_kept(pf, input, number, kind)
+		       ?: pf_keep(pf, input, number, kind, pf_track(pf, input, 0, name, rank));
+}
+
+void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
+	    const char *category, const char *name, const struct pf_args *args)
 {
 	struct buf *b = &pf->chunk->packets;
 	size_t packet = pb_open(b, TRACE_PACKET), event;
@@ -79,24 +103,7 @@ static void track_event(struct perfetto *pf, size_t input, uint64_t track, uint6
 	pb_close(b, packet);
 }
 
-void pf_begin(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
-	      const char *name, const struct pf_args *args)
-{
-	track_event(pf, input, track, ts, SLICE_BEGIN, category, name, args);
-}
-
-void pf_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts)
-{
-	track_event(pf, input, track, ts, SLICE_END, NULL, NULL, NULL);
-}
-
-void pf_instant(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, const char *category,
-		const char *name, const struct pf_args *args)
-{
-	track_event(pf, input, track, ts, INSTANT, category, name, args);
-}
-
-static void arg_number(struct pf_args *a, const char *name, unsigned int type, uint64_t v)
+void pf_arg_number(struct pf_args *a, const char *name, enum pf_arg_kind kind, uint64_t v)
 {
 	struct buf *b = &a->bytes;
 	size_t arg;
@@ -104,24 +111,9 @@ static void arg_number(struct pf_args *a, const char *name, unsigned int type, u
 	if (a->n++ >= ARGS_MAX)
 		return;
 	arg = pb_open(b, SLICE_ARG);
-	pb_number(b, type, v);
+	pb_number(b, kind, v);
 	pb_text(b, ARG_NAME, name, strlen(name));
 	pb_close(b, arg);
-}
-
-void pf_arg_u64(struct pf_args *a, const char *name, uint64_t v)
-{
-	arg_number(a, name, ARG_UINT, v);
-}
-
-void pf_arg_i64(struct pf_args *a, const char *name, int64_t v)
-{
-	arg_number(a, name, ARG_INT, (uint64_t)v);
-}
-
-void pf_arg_hex(struct pf_args *a, const char *name, uint64_t v)
-{
-	arg_number(a, name, ARG_POINTER, v);
 }
 
 void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len)
@@ -146,11 +138,11 @@ void pf_arg_fields(struct pf_args *a, const struct pf_record *r)
 		size_t n;
 
 		if (pf_number(&f->load, r, &v))
-			arg_number(a, f->arg,
-				   f->is_hex				    ? ARG_POINTER
-				   : f->format->flags & TEP_FIELD_IS_SIGNED ? ARG_INT
-									    : ARG_UINT,
-				   v);
+			pf_arg_number(a, f->arg,
+				      f->is_hex				       ? PF_ARG_HEX
+				      : f->format->flags & TEP_FIELD_IS_SIGNED ? PF_ARG_INT
+									       : PF_ARG_UINT,
+				      v);
 		else if (f->format->flags & TEP_FIELD_IS_STRING &&
 			 field_load_bytes(&f->load, r->data, r->len, &data, &n) == 1)
 			pf_arg_text(a, f->arg, (const char *)data, n);

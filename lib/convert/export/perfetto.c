@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* hyptrace export --perfetto: what comes first in a trace, which part takes which record, and the tracks of
  * the hypervisor. */
-#include "base/cursor.h"
 #include "base/decode/esr.h"
 #include "base/decode/smccc.h"
 #include "base/files.h"
@@ -12,18 +11,16 @@
 #define CATEGORY "hyp"
 
 /*
- * Visits to the hypervisor of each CPU. Perfetto itself makes slices of hyp_enter
- * and hyp_exit, gives them a reason by the events between them, and none by
- * mainline's own `reason`. So each visit is written twice: as those events, for
- * Perfetto's pkvm_hypervisor_events, and as a slice of ours that has it all.
+ * Visits to the hypervisor of each CPU. Perfetto itself makes slices of hyp_enter and hyp_exit, gives them a
+ * reason by the events between them, and none by mainline's own `reason`. So each visit is written twice: as
+ * those events, for Perfetto's pkvm_hypervisor_events, and as a slice of ours that has it all.
  *
- * Perfetto takes every hyp_enter for the begin of a slice. One whose hyp_exit
- * was lost would never end and hold all later ones, so an event is passed on as
- * one that Perfetto knows only when its counterpart is there: a hyp_enter waits
- * for what comes next on its CPU.
+ * Perfetto takes every hyp_enter for the begin of a slice. One whose hyp_exit was lost would never end and
+ * hold all later ones, so an event is passed on as one that Perfetto knows only when its counterpart is
+ * there: a hyp_enter waits for what comes next on its CPU.
  */
-struct cpu {
-	struct pf_item item;	 /* number: the CPU */
+struct pf_cpu {
+	size_t input;
 	struct pf_record *enter; /* the open one: in the chunk, or `waiting` */
 	struct pf_record waiting;
 	struct buf bytes; /* of `waiting` */
@@ -32,34 +29,33 @@ struct cpu {
 	struct pf_args args; /* of the open one */
 };
 
-static struct cpu *get_cpu(struct perfetto *pf, size_t input, unsigned int cpu)
+static struct pf_cpu *get_cpu(struct perfetto *pf, size_t input, unsigned int cpu)
 {
-	struct cpu *c = pf_map_find(&pf->cpus, input, cpu, 0);
+	struct pf_cpu **at = &pf->cpus[input * PERFETTO_CPUS + cpu], *c = *at;
 	uint64_t parent;
 
 	if (c)
 		return c;
-	c = pf_map_add(&pf->cpus, sizeof(*c), input, cpu, 0);
-	if (!c) {
-		pf->bad = true;
+	c = *at = arena_alloc(&pf->kept, sizeof(*c));
+	if (!c)
 		return NULL;
-	}
+	c->input = input;
 	parent = pf_parent(pf, input, 0, PF_HYP, "Hypervisor (EL2)");
 	c->track = pf_track(pf, input, parent, arena_printf(&pf->arena, "CPU %u", cpu), (int)cpu);
 	return c;
 }
 
 /* A visit is over, or has no end: how long that took is unknown. */
-static void put_slice(struct perfetto *pf, struct cpu *c, const struct span *v, const char *left)
+static void put_slice(struct perfetto *pf, struct pf_cpu *c, const struct span *v, const char *left)
 {
 	static const char *const ends[] = { [SPAN_LOST] = "lost", [SPAN_UNENDED] = "open" };
-	size_t input = c->item.input;
+	size_t input = c->input;
 	const char *name = steps_why(pf->meanings, &pf->job->in->v[input], input, v->why) ?: "hyp";
 
 	if (v->end == SPAN_BEGUN)
 		return;
 	if (v->vcpu)
-		pf_arg_i64(&c->args, "vcpu", v->vcpu);
+		pf_arg_number(&c->args, "vcpu", PF_ARG_INT, (uint64_t)v->vcpu);
 	/* the form in which hyp_enter is written is known now */
 	c->enter->how = v->end == SPAN_PAIRED ? PF_KNOWN : PF_GENERIC;
 	if (c->enter == &c->waiting)
@@ -67,19 +63,19 @@ static void put_slice(struct perfetto *pf, struct cpu *c, const struct span *v, 
 	c->enter = NULL;
 	if (v->end != SPAN_PAIRED) {
 		pf_arg_text(&c->args, "end", ends[v->end], 4);
-		pf_instant(pf, input, c->track, v->from, CATEGORY, name, &c->args);
+		pf_put(pf, input, c->track, v->from, PF_MOMENT, CATEGORY, name, &c->args);
 		return;
 	}
 	if (left)
 		pf_arg_text(&c->args, "left_for", left, strlen(left));
-	pf_begin(pf, input, c->track, v->from, CATEGORY, name, &c->args);
-	pf_end(pf, input, c->track, v->to);
+	pf_put(pf, input, c->track, v->from, PF_BEGIN, CATEGORY, name, &c->args);
+	pf_put(pf, input, c->track, v->to, PF_END, NULL, NULL, NULL);
 }
 
 /* The hypervisor's time, by CPU. Only the hypervisor's events, m: the same; sets r->how. */
 static void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, struct pf_record *r)
 {
-	struct cpu *c = get_cpu(pf, r->input, r->cpu);
+	struct pf_cpu *c = get_cpu(pf, r->input, r->cpu);
 	enum step_kind kind = steps_kind(pf->meanings, r->input, r->id);
 	struct span done = { .end = SPAN_BEGUN };
 	char text[ESR_TEXT_MAX > SMCCC_TEXT_MAX ? ESR_TEXT_MAX : SMCCC_TEXT_MAX];
@@ -121,7 +117,7 @@ static void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, str
 
 static void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 {
-	struct cpu *c = pf_map_find(&pf->cpus, input, cpu, 0);
+	struct pf_cpu *c = pf->cpus[input * PERFETTO_CPUS + cpu];
 	const struct span_point p = { .kind = POINT_LOST };
 	struct span done;
 
@@ -129,37 +125,31 @@ static void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 		put_slice(pf, c, &done, NULL);
 }
 
-static void keep_enter(void *perfetto, void *cpu)
+/* What waits in a full chunk waits for the next one. */
+static void keep_enters(struct perfetto *pf)
 {
-	struct perfetto *pf = perfetto;
-	struct cpu *c = cpu;
+	for (size_t i = 0; i < pf->n_cpus; i++) {
+		struct pf_cpu *c = pf->cpus[i];
 
-	if (!c->enter || c->enter == &c->waiting)
-		return;
-	c->bytes.len = 0;
-	buf_add(&c->bytes, c->enter->data, c->enter->len);
-	pf->bad |= c->bytes.bad;
-	c->waiting = *c->enter;
-	c->waiting.data = c->bytes.data;
-	c->waiting.lost = false; /* the chunk has it */
-	c->enter = &c->waiting;
+		if (!c || !c->enter || c->enter == &c->waiting)
+			continue;
+		c->bytes.len = 0;
+		buf_add(&c->bytes, c->enter->data, c->enter->len);
+		pf->bad |= c->bytes.bad;
+		c->waiting = *c->enter;
+		c->waiting.data = c->bytes.data;
+		c->waiting.lost = false; /* the chunk has it */
+		c->enter = &c->waiting;
+	}
 }
 
-static void leave_open(void *perfetto, void *cpu)
+static void finish_visits(struct perfetto *pf)
 {
-	struct cpu *c = cpu;
 	struct span open;
 
-	if (visit_finish(&c->visit, &open))
-		put_slice(perfetto, c, &open, NULL);
-}
-
-static void cpu_release(void *cpu)
-{
-	struct cpu *c = cpu;
-
-	buf_release(&c->args.bytes);
-	buf_release(&c->bytes);
+	for (size_t i = 0; i < pf->n_cpus; i++)
+		if (pf->cpus[i] && visit_finish(&pf->cpus[i]->visit, &open))
+			put_slice(pf, pf->cpus[i], &open, NULL);
 }
 
 enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
@@ -414,8 +404,7 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 	}
 	if (m->n)
 		states_until(p->states, m->v[m->n - 1].ts);
-	/* what waits in a full chunk waits for the next one */
-	pf_map_each(&p->cpus, keep_enter, p);
+	keep_enters(p);
 	return ret ?: export_tell(p->job) ?: chunk_status(p);
 }
 
@@ -448,7 +437,7 @@ static int perfetto_finish(struct perfetto *p)
 	int ret = perfetto_before(p, &run);
 
 	if (!ret) {
-		pf_map_each(&p->cpus, leave_open, p);
+		finish_visits(p);
 		ret = states_end(p->states) ?: chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
 	}
 	pf_chunk_free(run.own);
@@ -481,8 +470,9 @@ static int perfetto_open(struct perfetto *p)
 
 	p->n_cpus = n * PERFETTO_CPUS;
 	p->machines = calloc(n + 1, sizeof(*p->machines));
+	p->cpus = calloc(p->n_cpus + 1, sizeof(struct pf_cpu *));
 	p->events = inputs_table(p->job->in, 0, sizeof(**p->events));
-	if (!p->machines || !p->events)
+	if (!p->machines || !p->cpus || !p->events)
 		return -ENOMEM;
 	/* the first file that is no guest's is the host's; each other one is a machine of its own */
 	while (host < n && p->job->in->v[host].guest)
@@ -511,12 +501,17 @@ int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, 
 	states_close(p.states);
 	step_batch_release(&p.steps);
 	steps_close(p.meanings);
-	pf_map_release(&p.cpus, cpu_release);
-	pf_map_release(&p.tracks, NULL);
-	pf_map_release(&p.exits, NULL);
+	for (size_t i = 0; p.cpus && i < p.n_cpus; i++)
+		if (p.cpus[i]) {
+			buf_release(&p.cpus[i]->args.bytes);
+			buf_release(&p.cpus[i]->bytes);
+		}
+	free(p.cpus);
+	free(p.numbers);
+	map_release(&p.numbers_map);
+	free(p.exits);
 	pf_marker_release(&p);
 	gaps_release(&p.gaps);
-	pf_map_release(&p.parents, NULL);
 	free(p.events);
 	free(p.machines);
 	buf_release(&p.args.bytes);

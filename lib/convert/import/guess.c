@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Recognises files that can be imported by their first bytes, and lines of a trace in a kernel's log. */
-#include <ctype.h>
-
-#include "convert/import/import.h"
-#include "convert/import/qemu-priv.h"
-#include "base/cursor.h"
-#include "convert/import/import-priv.h"
+#include "convert/import/pftrace-priv.h"
 
 /* "12@1763692800.123456:name", or "2026-11-21T02:23:57.441296Z name". */
 static bool guess_qemu_line(const char *line)

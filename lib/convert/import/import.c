@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Joins a capture of a hypervisor's buffer, made without hyptrace, with a host's file, through a spool; its
  * event formats are given, or those of mainline. */
-#include <fcntl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/files.h"
 #include "base/outfile.h"
-#include "convert/import/import-priv.h"
+#include "convert/import/pftrace-priv.h"
 #include "convert/import/import.h"
-#include "file/dat/format.h"
-#include "file/dat/reader.h"
 #include "record/drain/repair.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"

@@ -3,8 +3,6 @@
 #define HYPTRACE_IMPORT_H
 
 #include "record/drain/remote.h"
-#include "base/log.h"
-#include "base/strings.h"
 
 /*
  * Adds what was read from a hypervisor's trace buffer without hyptrace to a
@@ -17,9 +15,8 @@ struct import_opts {
 	const char *text; /* file of lines: cat trace_pipe, cat trace */
 	const char *raw;  /* directory of files cpuN, whole pages of per_cpu/cpuN/trace_pipe_raw */
 	/*
-	 * A copy of the kernel's events/hypervisor (or events/hyp, or of all of
-	 * events/): NAME/format, and header_page for raw pages. NULL: the events that
-	 * kernels are known to have, for text alone.
+	 * A copy of the kernel's events/hypervisor (or events/hyp, or of all of events/): NAME/format, and
+	 * header_page for raw pages. NULL: the events that kernels are known to have, for text alone.
 	 */
 	const char *events;
 	const struct log *log;

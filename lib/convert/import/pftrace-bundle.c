@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A bundle of a CPU's events, with those of compact_sched, in the order of time. */
-#include "base/cursor.h"
 #include "convert/import/pftrace-priv.h"
-#include "base/array.h"
 
 enum {
 	SWITCH_TIMESTAMP = 1,
@@ -47,16 +45,9 @@ struct bundle {
 static struct pft_item *bundle_add(struct bundle *b)
 {
 	struct pft *p = b->p;
-	size_t room = p->room ? 2 * p->room : 1024;
 
-	if (b->n == p->room) {
-		struct pft_item *v = room > PFT_BUNDLE_MAX ? NULL : reallocarray(p->items, room, sizeof(*v));
-
-		if (!v)
-			return NULL;
-		p->items = v;
-		p->room = room;
-	}
+	if (b->n == PFT_BUNDLE_MAX || array_reach(&p->items, &p->room, b->n + 1, sizeof(*p->items)))
+		return NULL;
 	p->items[b->n] = (struct pft_item){ .index = b->n };
 	return &p->items[b->n++];
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events that a trace describes itself: those that Perfetto has no message for, as of its version 50. */
-#include "file/dat/format.h"
 #include "convert/import/pftrace-priv.h"
-#include "base/array.h"
 
 enum { DESCRIBED_NUMBER = 1, DESCRIBED_MESSAGE = 2, DESCRIBED_GROUP = 3 };
 /* DescriptorProto and FieldDescriptorProto of Google's descriptor.proto */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* An event of a Perfetto trace becomes a record of its buffer. */
-#include "record/hyp/hypevents.h"
 #include "convert/import/pftrace-priv.h"
-#include "base/array.h"
 
 /* Of record and page: a text beyond it is cut. */
 #define RECORD_MAX 4000

@@ -4,12 +4,7 @@
  * events, by the table, or as a list of the values that came. The layout is ours, the print format the
  * kernel's.
  */
-#include "base/files.h"
-#include "file/dat/format.h"
-#include "record/hyp/hypevents.h"
-#include "convert/import/import-priv.h"
 #include "convert/import/pftrace-priv.h"
-#include "base/array.h"
 
 #define FORMAT_MAX  (1u << 20)
 #define COLUMNS_MAX 2048 /* bytes of a record but for its texts, which get the rest of a page */
@@ -306,15 +301,6 @@ void pft_kinds_release(struct pft_kinds *k)
 	map_release(&k->by_name);
 }
 
-static uint32_t kind_hash(const char *name, size_t len)
-{
-	uint64_t hash = len;
-
-	for (size_t i = 0; i < len; i++)
-		hash = hash * 31 + (uint8_t)name[i];
-	return map_hash(hash);
-}
-
 struct kind_name {
 	const char *name;
 	size_t len;
@@ -368,11 +354,9 @@ static struct pft_kind *kind_new(struct pft *p, struct pft_kinds *all, const str
 	kind_tasks(k);
 	k->is_switch = !strcmp(k->name, "sched_switch");
 	k->id = (unsigned int)all->n + 1;
-	*ret = array_push(&all->v, &all->n, &k, sizeof(k));
-	if (!*ret) {
-		*ret = map_insert(&all->by_name, kind_hash(name, len), all->n - 1);
-		return *ret ? NULL : k;
-	}
+	*ret = map_push(&all->by_name, map_hash_bytes(name, len), &all->v, &all->n, &k, sizeof(k));
+	if (!*ret)
+		return k;
 out:
 	kind_free(k);
 	return NULL;
@@ -392,7 +376,7 @@ struct pft_kind *pft_kind(struct pft *p, struct pft_machine *m, const struct per
 		return all->by_number[row->number];
 	if (!is_name(name, len))
 		return NULL;
-	i = map_find(&all->by_name, kind_hash(name, len), kind_same, all->v, &wanted);
+	i = map_find(&all->by_name, map_hash_bytes(name, len), kind_same, all->v, &wanted);
 	k = i == MAP_NONE ? NULL : all->v[i];
 	if (!k && all->n < PFT_KINDS)
 		k = kind_new(p, all, row, name, len, v, n, ret);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A machine of a Perfetto trace: its buffers, tasks and symbols, in a spool that becomes its file. */
-#include "file/dat/format.h"
 #include "record/drain/spool-to-dat.h"
-#include "convert/import/import-priv.h"
 #include "convert/import/pftrace-priv.h"
-#include "base/files.h"
 
 #define PID_BLOCKS 4096 /* of 1024 tasks: PID_MAX_LIMIT */
 

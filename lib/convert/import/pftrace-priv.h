@@ -4,10 +4,10 @@
 
 #include "base/decode/perfetto-events.h"
 #include "base/map.h"
-#include "file/dat/page.h"
-#include "record/spool/spool.h"
 #include "base/protobuf.h"
 #include "convert/import/import.h"
+#include "record/marks/ring.h"
+#include "record/spool/spool.h"
 
 /*
  * Shared by pftrace.c, pftrace-*.c, and lib/convert/import/qemu*.c, whose events are those of a source that
@@ -205,5 +205,57 @@ struct pft {
 	struct pft_item *items; /* of one bundle */
 	size_t room;
 };
+
+/* ---- what all imports share: import.c, guess.c ----------------------------------------- */
+
+#define IMPORT_PAGE 4096
+
+/* A new trace id, and 64-bit kernels' description of records and of pages of IMPORT_PAGE bytes. */
+int import_begin(struct spool *spool);
+
+/* The print format of an event that hypervisors are known to have; NULL: it is not known. */
+const char *import_known_print(const char *name);
+
+/*
+ * The begin of a trace's text in a line of *len bytes, and its length without the line's end in *len:
+ * behind printk's "[   80.929138] ", if that is there. NULL: a message of the kernel.
+ */
+const char *import_trace_line(const char *line, size_t *len);
+
+/* ---- QEMU's events: qemu.c, qemu-event.c ------------------------------------------------ */
+
+/* The first words of the simple back end's file. */
+#define SIMPLE_HEADER UINT64_MAX
+#define SIMPLE_MAGIC  UINT64_C(0xf2b177cb0aa429b4)
+
+/* An event, where it lies in the file. */
+struct qemu_event {
+	uint64_t ts; /* ns */
+	const char *name;
+	const uint8_t *args; /* text, or the simple back end's arguments */
+	size_t name_len, args_len;
+	uint32_t pid;  /* thread, or of the simple back end the process; 0: unknown */
+	uint64_t lost; /* not 0: it is no event, but so many were lost here */
+	uint64_t mark; /* of a doorbell: its client's number; 0: unknown, or no doorbell */
+};
+
+/* Describes the known events to the source. -ENOMEM. */
+int qemu_describe(struct pft_source *s);
+/* One of these, or NULL. */
+const struct qemu_kind *qemu_kind_of(const char *name, size_t len);
+/*
+ * The item's number and values, at most PFT_VALUES of them in v: of a known event, of an ivshmem device's
+ * doorbell, else of ftrace:print with all of the text (which is in buf, the caller's). simple: by the back
+ * end. Returns how many values; 0: out of memory.
+ */
+size_t qemu_values(const struct qemu_event *e, bool simple, struct pft_item *item, struct pft_value *v,
+		   struct buf *buf);
+/* Whether that is the doorbell. */
+bool qemu_is_doorbell(const struct pft_item *item);
+/* Values of a doorbell. */
+enum { DOORBELL_CLIENT, DOORBELL_SEQ, DOORBELL_VCPU };
+/* Makes the doorbell the mark that it announced, with all values. Returns how many. */
+size_t qemu_mark_values(const struct ring_event *mark, const char *guest, struct pft_item *item,
+			struct pft_value *v);
 
 #endif

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A Perfetto trace, packet by packet. */
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "convert/import/pftrace-priv.h"
 #include "base/outfile.h"
-#include "base/array.h"
-#include "base/files.h"
 
 #define CHUNK_MAX (1u << 20) /* bytes that are read at once */
 

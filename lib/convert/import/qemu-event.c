@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* QEMU's trace events: those with fields of their own, by its files trace-events; the others are a text. */
-#include "base/cursor.h"
-#include "convert/import/qemu-priv.h"
-#include "base/array.h"
+#include "convert/import/pftrace-priv.h"
 #include "file/wire/hypertrace-ring.h"
 
 #define QEMU_ARGS  10
@@ -87,17 +85,12 @@ static bool is_text_arg(const struct qemu_kind *k, size_t i)
 	return !strcmp(k->args[i].type, "text");
 }
 
-static const struct qemu_kind *qemu_kind_of(const char *name, size_t len)
+const struct qemu_kind *qemu_kind_of(const char *name, size_t len)
 {
 	for (size_t i = KIND_WRITE; i < ARRAY_SIZE(qemu_kinds); i++)
 		if (strlen(qemu_kinds[i].name) == len && !memcmp(qemu_kinds[i].name, name, len))
 			return &qemu_kinds[i];
 	return NULL;
-}
-
-bool qemu_is_known(const char *name, size_t len)
-{
-	return qemu_kind_of(name, len);
 }
 
 static int kind_row(const struct qemu_kind *k, struct perfetto_event *row)

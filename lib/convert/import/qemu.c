@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A file of QEMU's trace events: read whole, put into the order of time (its threads write past each other),
  * written. */
-#include "base/cursor.h"
-#include "convert/import/import.h"
-
-#include <sys/stat.h>
 #include <time.h>
 
-#include "file/dat/format.h"
-#include "convert/import/qemu-priv.h"
+#include "convert/import/pftrace-priv.h"
 #include "file/wire/hypertrace-ring.h"
-#include "base/array.h"
 #include "base/outfile.h"
-#include "base/files.h"
 
 #define QEMU_FILE_MAX (1u << 30) /* bytes; it is held in memory */
 #define NS_PER_S      UINT64_C(1000000000)
@@ -135,7 +128,7 @@ static int log_read(struct qemu *q)
 		}
 		q->result->passed += len != 0;
 		bare = cursor_at(line, len);
-		q->timeless += line_name(&bare, &e) && qemu_is_known(e.name, e.name_len);
+		q->timeless += line_name(&bare, &e) && qemu_kind_of(e.name, e.name_len);
 	}
 	return 0;
 }

@@ -2,13 +2,8 @@
 /* Writes a trace.dat anew: a part of it, pieces of it together, or all of it with other options. */
 #include "file/dat/copy.h"
 
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/buf.h"
 #include "base/files.h"
 #include "base/map.h"
-#include "base/strings.h"
 
 /* Everything that the new file is made of. */
 struct copying {

@@ -2,9 +2,6 @@
 /* Event format files of tracefs: a name, an id, fields, the print format. */
 #include "file/dat/format.h"
 
-#include <ctype.h>
-
-#include "base/array.h"
 #include "base/strings.h"
 
 #define FIELD_END_MAX 65536

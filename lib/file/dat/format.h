@@ -24,9 +24,8 @@ struct event_format {
 };
 
 /*
- * Parses the text. -EBADMSG when name, ID or format is missing, a field lies
- * beyond 64 KiB, or a line makes no sense (a NUL byte never does). -ENOMEM. On
- * error *f is empty.
+ * Parses the text. -EBADMSG when name, ID or format is missing, a field lies beyond 64 KiB, or a line makes
+ * no sense (a NUL byte never does). -ENOMEM. On error *f is empty.
  */
 int event_format_parse(const char *text, size_t len, struct event_format *f);
 void event_format_release(struct event_format *f);

@@ -26,10 +26,9 @@ int dat_options_add(struct dat_options *o, uint16_t id, const void *data, size_t
 int dat_options_add_text(struct dat_options *o, uint16_t id, const char *text);
 
 /*
- * TRACECLOCK: the text of tracefs' trace_clock ("local [boot] ...") or a bare
- * name, which gets its brackets here. Stock's report shows raw numbers for
- * clocks that it does not know for nanoseconds, "boot" among them, unless
- * there is a TSC2NSEC too.
+ * TRACECLOCK: the text of tracefs' trace_clock ("local [boot] ...") or a bare name, which gets its brackets
+ * here. Stock's report shows raw numbers for clocks that it does not know for nanoseconds, "boot" among them,
+ * unless there is a TSC2NSEC too.
  */
 int dat_options_add_clock(struct dat_options *o, const char *text);
 /* TSC2NSEC: ns = ticks * mult >> shift. Stock stores the offset and never applies it. */

@@ -5,9 +5,8 @@
 #include "base/std.h"
 
 /*
- * The file being written: small writes gathered, places patched afterwards.
- * The first error stays in err and makes every later call do nothing: check it
- * once after a run of writes.
+ * The file being written: small writes gathered, places patched afterwards. The first error stays in err and
+ * makes every later call do nothing: check it once after a run of writes.
  */
 struct dat_out {
 	int fd;

@@ -2,9 +2,6 @@
 /* Pages of the kernel's ring buffer: where things are in one, its events read, and pages written. */
 #include "file/dat/page.h"
 
-#include <ctype.h>
-
-#include "base/buf.h"
 #include "base/cursor.h"
 #include "base/files.h"
 

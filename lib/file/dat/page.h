@@ -66,8 +66,7 @@ int page_next(struct page_reader *r, struct page_event *ev);
 size_t page_read(struct page_reader *r, struct page_event *v, size_t room, bool *bad);
 
 /*
- * Writes the commit word of a page: bytes of events, with PAGE_MISSED_EVENTS or
- * without. What is in it stays.
+ * Writes the commit word of a page: bytes of events, with PAGE_MISSED_EVENTS or without. What is in it stays.
  */
 void page_set_commit(const struct page_layout *layout, void *page, uint32_t commit);
 
@@ -100,9 +99,8 @@ void page_writer_release(struct page_writer *w);
  */
 int page_write(struct page_writer *w, uint64_t ts, const void *data, size_t len);
 /*
- * The next record comes after `count` lost ones (0 = unknown number): ends the
- * current page and marks the next one. Losses with no record between add up;
- * with one of unknown number among them the sum is unknown.
+ * The next record comes after `count` lost ones (0 = unknown number): ends the current page and marks the
+ * next one. Losses with no record between add up; with one of unknown number among them the sum is unknown.
  */
 int page_write_lost(struct page_writer *w, uint64_t count);
 /* Emits the page begun, if any. A pending loss gets an empty page of its own only if `final`. */

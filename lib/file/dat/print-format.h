@@ -6,10 +6,9 @@
 #include "base/buf.h"
 
 /*
- * An event's print format, read from end to end by the part of C that kernels use, as
- * libtraceevent reads it (its operators, casts and calls). Appended to *out, with
- * what libtraceevent would believe of a record bounded: an array's index by
- * `& 4095`, a width and a number of items by `& 65535`.
+ * An event's print format, read from end to end by the part of C that kernels use, as libtraceevent reads it
+ * (its operators, casts and calls). Appended to *out, with what libtraceevent would believe of a record
+ * bounded: an array's index by `& 4095`, a width and a number of items by `& 65535`.
  *
  * -E2BIG: it is longer, deeper or wider than any kernel's; -EINVAL: it divides by what
  * may be 0, or has what libtraceevent cannot read either, as some kernels' have: only

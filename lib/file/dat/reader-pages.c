@@ -6,7 +6,6 @@
 #include <zstd_errors.h>
 
 #include "file/dat/reader-priv.h"
-#include "base/array.h"
 #include "base/files.h"
 
 #define KEPT 16
@@ -162,6 +161,7 @@ struct reader_pages {
 	bool zipped;
 	uint32_t chunks, all_chunks; /* left in the file; in total */
 	uint8_t *packed;
+	size_t packed_room;
 	struct reader_block *block; /* NULL: none yet */
 	size_t block_at;	    /* of the next page in it; bytes */
 };
@@ -248,16 +248,6 @@ static int take_chunks(struct reader_pages *p)
 	return reader_read(p->r, p->at - sizeof(p->chunks), &p->chunks, sizeof(p->chunks));
 }
 
-static int packed_room(struct reader_pages *p, size_t len)
-{
-	uint8_t *v = realloc(p->packed, len ? len : 1);
-
-	if (!v)
-		return -ENOMEM;
-	p->packed = v;
-	return 0;
-}
-
 /* u32 compressed, u32 plain size, data: the two sizes. 1, 0: the end. */
 static int next_head(struct reader_pages *p, uint32_t head[2])
 {
@@ -284,7 +274,7 @@ static int next_chunk(struct reader_pages *p)
 
 	if (ret != 1)
 		return ret;
-	ret = packed_room(p, head[0]) ?: new_block(p, head[1]);
+	ret = array_room(&p->packed, &p->packed_room, head[0], 1) ?: new_block(p, head[1]);
 	if (ret)
 		return ret;
 	ret = reader_read(p->r, p->at, p->packed, head[0])

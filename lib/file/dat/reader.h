@@ -6,12 +6,10 @@
 #include "file/dat/writer.h"
 
 /*
- * Reads a trace.dat of version 6 or 7 (trace-cmd.dat.v6(5), .v7(5)): its texts,
- * options and pages, compressed with zstd or not. Everything in the file is
- * foreign: all lengths and offsets are checked.
+ * Reads a trace.dat of version 6 or 7 (trace-cmd.dat.v6(5), .v7(5)): its texts, options and pages, compressed
+ * with zstd or not. Everything in the file is foreign: all lengths and offsets are checked.
  *
- * The metadata that a guest's agent sends is such a file too, one that ends
- * before its buffers.
+ * The metadata that a guest's agent sends is such a file too, one that ends before its buffers.
  */
 struct reader;
 

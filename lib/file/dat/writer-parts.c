@@ -2,7 +2,6 @@
 /* Parts of both versions of a trace.dat: the magic, the texts, the options. */
 #include "file/dat/writer-parts.h"
 #include "base/files.h"
-#include "base/strings.h"
 
 void dat_put_magic(struct dat_out *o, int version, uint32_t page_size)
 {
@@ -177,13 +176,6 @@ int dat_pages_init(struct dat_writer *w)
 	w->pages = malloc((size_t)max * CHUNK_PAGES);
 	w->zipped = malloc(w->zipped_cap);
 	return w->pages && w->zipped ? 0 : -ENOMEM;
-}
-
-void dat_pages_release(struct dat_writer *w)
-{
-	free(w->pages);
-	free(w->zipped);
-	w->pages = w->zipped = NULL;
 }
 
 /* Reads n pages from page `first` on into w->pages and has them fixed. */

@@ -36,8 +36,6 @@ void dat_put_magic(struct dat_out *o, int version, uint32_t page_size);
 /* Appends the bytes of section `id` (DAT_HEADER_INFO ... DAT_CMDLINES) as both versions have them. -ENOMEM */
 int dat_part(const struct dat_file *f, uint16_t id, struct buf *out);
 
-/* Options have the same form in both versions. */
-void dat_add_option(struct buf *out, uint16_t id, const void *data, uint32_t len);
 /* The caller's options and the CPUSTATs. */
 void dat_add_options(struct buf *out, const struct dat_file *f);
 
@@ -48,9 +46,9 @@ void dat_add_options(struct buf *out, const struct dat_file *f);
 int dat_put_cpu(struct dat_writer *w, const struct dat_buffer *b, unsigned int cpu, uint64_t pad,
 		struct dat_place *place);
 
-/* Room for one chunk of the largest pages: all the memory that the pages take. -ENOMEM. */
+/* Room for one chunk of the largest pages: all the memory that the pages take, which the caller frees.
+ * -ENOMEM. */
 int dat_pages_init(struct dat_writer *w);
-void dat_pages_release(struct dat_writer *w);
 
 /* Most CPUs any buffer has. */
 uint32_t dat_max_cpus(const struct dat_file *f);

@@ -231,11 +231,10 @@ static uint32_t front_page_size(const struct dat_file *f)
 }
 
 /*
- * Stock's reader lays out uncompressed pages at offsets of its own: the first
- * CPU at one page, each next one after it, instances after the top buffer. An
- * instance whose pages are larger than the top's must not begin in the middle
- * of one, or reading stops after its first page. So many empty pages at the
- * end of the top buffer make it come out even.
+ * Stock's reader lays out uncompressed pages at offsets of its own: the first CPU at one page, each next one
+ * after it, instances after the top buffer. An instance whose pages are larger than the top's must not begin
+ * in the middle of one, or reading stops after its first page. So many empty pages at the end of the top
+ * buffer make it come out even.
  */
 static uint64_t pad_pages(const struct dat_writer *w)
 {
@@ -405,7 +404,8 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 	ret = ret ?: w.f->version == 6 ? dat_write_v6(&w) : dat_write_v7(&w);
 	ret = ret ?: dat_out_flush(&w.out);
 	ZSTD_freeCCtx(w.zip);
-	dat_pages_release(&w);
+	free(w.pages);
+	free(w.zipped);
 	dat_out_release(&w.out);
 	return ret;
 }

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_WRITER_H
 #define HYPTRACE_WRITER_H
 
-#include "base/std.h"
+#include "base/buf.h"
 #include "base/log.h"
 
 /*
@@ -77,6 +77,9 @@ enum {
  * sections. */
 bool dat_writes_option(uint16_t id);
 
+/* Appends an option as both versions, and spools, have it: u16 id, u32 length, bytes. */
+void dat_add_option(struct buf *out, uint16_t id, const void *data, uint32_t len);
+
 struct dat_file {
 	int version;		 /* 6 or 7 */
 	const char *compression; /* "zstd" or NULL, "none" (7 only; 6 is always uncompressed) */
@@ -92,22 +95,20 @@ struct dat_file {
 	const struct dat_option *options; /* written as given, in addition to the writer's own */
 	size_t n_options;
 	/*
-	 * The writer itself writes BUFFER (all buffers), CPUSTAT, CPUCOUNT, and the
-	 * section options of v7; options.h makes most others. The caller gives
-	 * TRACEID, TRACECLOCK, TSC2NSEC, UNAME, VERSION, DATE, PROCMAPS, GUEST,
-	 * TIME_SHIFT. Stock warns about ids that it does not know, and reads on.
+	 * The writer itself writes BUFFER (all buffers), CPUSTAT, CPUCOUNT, and the section options of v7;
+	 * options.h makes most others. The caller gives TRACEID, TRACECLOCK, TSC2NSEC, UNAME, VERSION, DATE,
+	 * PROCMAPS, GUEST, TIME_SHIFT. Stock warns about ids that it does not know, and reads on.
 	 */
 	void (*progress)(void *ctx, uint64_t done, uint64_t total); /* bytes of pages, or NULL */
 	void *progress_ctx;
 };
 
 /*
- * Writes to fd (a new, seekable file, from its start). On error what was
- * written is of no use. -ENOSPC and the like from the disk; -EIO when a source
- * ends early; -ENOTSUP for an unknown version or compression, or page sizes that
- * differ in version 6; -EINVAL for what no file can hold: a page size that is no
- * power of two from 4 KiB to 1 MiB, sizes that are no multiple of it, two
- * buffers of one name, options that the writer makes itself, no header texts. These two are logged.
+ * Writes to fd (a new, seekable file, from its start). On error what was written is of no use. -ENOSPC and
+ * the like from the disk; -EIO when a source ends early; -ENOTSUP for an unknown version or compression, or
+ * page sizes that differ in version 6; -EINVAL for what no file can hold: a page size that is no power of two
+ * from 4 KiB to 1 MiB, sizes that are no multiple of it, two buffers of one name, options that the writer
+ * makes itself, no header texts. These two are logged.
  */
 int dat_write(const struct dat_file *f, int fd, const struct log *log);
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Contents of the messages between a recorder and an agent: built and parsed. */
 #include "file/wire/msg.h"
-#include "base/array.h"
 #include "base/cursor.h"
 
-#include <ctype.h>
 #include <endian.h>
 
 /* Sizes of the fixed parts. */

@@ -84,10 +84,9 @@ struct msg_reader {
 };
 
 /*
- * Reads what is there now, at most the rest of one message. 1: *m is a whole
- * message, valid until the next call; 0: not yet. -ENODATA: the peer closed
- * between messages; -ECONNRESET: in the middle of one; -EBADMSG: the header
- * makes no sense (nothing after it can be trusted); or -errno.
+ * Reads what is there now, at most the rest of one message. 1: *m is a whole message, valid until the next
+ * call; 0: not yet. -ENODATA: the peer closed between messages; -ECONNRESET: in the middle of one; -EBADMSG:
+ * the header makes no sense (nothing after it can be trusted); or -errno.
  */
 int msg_reader_step(struct msg_reader *r, int fd, struct msg *m);
 /* Waits for a whole message. 0, or an error of the two above. */
@@ -108,9 +107,8 @@ int msg_send_buf(int fd, struct buf *b, const struct msg_wait *w);
 /* len: at most MSG_DATA_MAX, else the buffer turns bad. */
 void msg_add(struct buf *out, enum msg_cmd cmd, const void *data, size_t len);
 /*
- * NOT_SUPP with a reason, which stock does not show. It is not left out for
- * stock's sake: its recorder frees an uninitialised pointer when the answer to
- * its request is a message without data.
+ * NOT_SUPP with a reason, which stock does not show. It is not left out for stock's sake: its recorder frees
+ * an uninitialised pointer when the answer to its request is a message without data.
  */
 void msg_add_refusal(struct buf *out, const char *reason);
 /* The reason, malloc'ed and made printable; NULL: none was given. */

@@ -4,15 +4,12 @@
 #include "base/files.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <linux/vm_sockets.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #define SOCK_FLAGS	  (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
 #define QUEUE_MS	  10	   /* until a full queue is tried again */

@@ -9,8 +9,7 @@
  * (Firecracker, vhost-device-vsock) put in place of the guest's vsock: one path for all ports, and
  * the connecting side first sends "CONNECT port\n" and reads "OK port\n".
  *
- * All descriptors are non-blocking and close-on-exec. Addresses are numeric: nothing here asks a
- * name server.
+ * All descriptors are non-blocking and close-on-exec. Addresses are numeric: nothing here asks a name server.
  */
 
 enum transport_kind { TRANSPORT_VSOCK, TRANSPORT_TCP, TRANSPORT_UNIX };

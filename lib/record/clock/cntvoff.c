@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* A probe on kvm_timer_vcpu_load: what CNTVOFF each VM has, from a trace instance of its own. */
-#include <fcntl.h>
+/*
+ * What CNTVOFF each VM has, by a probe on kvm_timer_vcpu_load in a trace instance of its own, and the thread
+ * that samples it and the host's counter while a recording runs.
+ */
 #include <glob.h>
-#include <unistd.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 
 #include "record/clock/cntvoff.h"
 #include "file/dat/format.h"
-#include "file/dat/page.h"
 #include "record/tracefs/dynamic.h"
 #include "record/tracefs/instance.h"
-#include "base/array.h"
-#include "base/files.h"
 
 #define SIZE_KB	 "128" /* per CPU: 3000 loads */
 #define CPUS_MAX 1024
@@ -83,17 +83,6 @@ int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned in
 			return 0;
 		}
 	return array_push(&l->vcpus, &l->n_vcpus, &one, sizeof(one));
-}
-
-int cntvoff_log_copy(struct cntvoff_log *to, const struct cntvoff_log *from)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < from->n_spans && !ret; i++)
-		ret = array_push(&to->spans, &to->n_spans, &from->spans[i], sizeof(*to->spans));
-	for (size_t i = 0; i < from->n_vcpus && !ret; i++)
-		ret = array_push(&to->vcpus, &to->n_vcpus, &from->vcpus[i], sizeof(*to->vcpus));
-	return ret;
 }
 
 void cntvoff_log_release(struct cntvoff_log *l)
@@ -296,5 +285,134 @@ int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log
 	}
 	globfree(&found);
 	free(pattern);
+	return ret;
+}
+
+#define DRAIN_MS 250 /* the probe's buffer holds that much */
+
+static int take_sample(struct clock_sampler *c)
+{
+	struct counter_shot s;
+	int ret = counter_shoot(c->marks, &s);
+
+	if (ret)
+		return ret;
+	ret = counter_log_shot(&c->host, &s);
+	if (ret || !c->tsc)
+		return ret;
+	pthread_mutex_lock(&c->lock);
+	ret = cntvoff_tsc_read("/sys/kernel/debug/kvm", s.clock, &c->cntvoff);
+	pthread_mutex_unlock(&c->lock);
+	return ret;
+}
+
+/* In a thread of its own: a recording's start and end block for longer than an interval. */
+static void *sample_thread(void *arg)
+{
+	struct clock_sampler *c = arg;
+	struct pollfd p = { .fd = c->stop_fd, .events = POLLIN };
+	int64_t since = 0, wait = DRAIN_MS;
+	int ret = 0, n;
+
+	if (c->interval_ms > 0 && c->interval_ms < wait)
+		wait = c->interval_ms;
+	while (!ret && (n = poll(&p, 1, (int)wait)) <= 0) {
+		if (n < 0) {
+			ret = errno == EINTR ? 0 : -errno;
+			continue;
+		}
+		since += wait;
+		if (c->probe) {
+			pthread_mutex_lock(&c->lock);
+			ret = cntvoff_probe_drain(c->probe, &c->cntvoff);
+			pthread_mutex_unlock(&c->lock);
+		}
+		if (!ret && c->interval_ms > 0 && since >= c->interval_ms) {
+			ret = take_sample(c);
+			since = 0;
+		}
+	}
+	c->error = ret;
+	return NULL;
+}
+
+int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *clock, int64_t interval_ms,
+			bool probe, const struct log *log)
+{
+	struct clock_sampler *c = calloc(1, sizeof(*c));
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	pthread_mutex_init(&c->lock, NULL);
+	c->interval_ms = interval_ms;
+	c->log = log;
+	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = c->stop_fd < 0 ? -errno : !counter_there() ? -ENOTSUP : 0;
+	ret = ret ?: clock_marker_open(&c->marks, u, clock, COUNTER_MARKS);
+	if (!ret && probe) {
+		ret = cntvoff_probe_open(&c->probe, u, clock);
+		if (ret && ret != -ENOMEM) {
+			log_debug(log, "no probe for CNTVOFF: %s", errno_text(ret));
+			c->tsc = true;
+			ret = 0;
+		}
+	}
+	ret = ret ?: take_sample(c) ?: -pthread_create(&c->thread, NULL, sample_thread, c);
+	c->running = !ret;
+	if (!ret) {
+		*out = c;
+		return 0;
+	}
+	cntvoff_probe_free(c->probe);
+	clock_marker_free(c->marks);
+	c->marks = NULL;
+	clock_sampler_free(c);
+	return ret;
+}
+
+void clock_sampler_stop(struct clock_sampler *c)
+{
+	if (!c || !c->marks)
+		return;
+	if (c->running) {
+		eventfd_write(c->stop_fd, 1);
+		pthread_join(c->thread, NULL);
+		c->running = false;
+	}
+	if (c->probe && !c->error)
+		c->error = cntvoff_probe_drain(c->probe, &c->cntvoff);
+	if (!c->error)
+		c->error = take_sample(c);
+	if (c->error)
+		log_warn(c->log, "the host's counter was not read to the end: %s", errno_text(c->error));
+	cntvoff_probe_free(c->probe);
+	c->probe = NULL;
+	clock_marker_free(c->marks);
+	c->marks = NULL;
+}
+
+void clock_sampler_free(struct clock_sampler *c)
+{
+	if (!c)
+		return;
+	clock_sampler_stop(c);
+	counter_log_release(&c->host);
+	cntvoff_log_release(&c->cntvoff);
+	fd_close(&c->stop_fd);
+	free(c);
+}
+
+int clock_sampler_copy_cntvoff(struct clock_sampler *c, struct cntvoff_log *out)
+{
+	const struct cntvoff_log *from = &c->cntvoff;
+	int ret = 0;
+
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < from->n_spans && !ret; i++)
+		ret = array_push(&out->spans, &out->n_spans, &from->spans[i], sizeof(*out->spans));
+	for (size_t i = 0; i < from->n_vcpus && !ret; i++)
+		ret = array_push(&out->vcpus, &out->n_vcpus, &from->vcpus[i], sizeof(*out->vcpus));
+	pthread_mutex_unlock(&c->lock);
 	return ret;
 }

@@ -3,7 +3,6 @@
 #define HYPTRACE_CNTVOFF_H
 
 #include "record/clock/counter.h"
-#include "record/tracefs/undo.h"
 
 /* From `first` to `last` (ns, host's trace clock) vCPUs of VM `vm` were loaded with this CNTVOFF. */
 struct cntvoff_span {
@@ -34,8 +33,6 @@ struct cntvoff_log {
 int cntvoff_log_load(struct cntvoff_log *l, uint64_t time, int32_t vm, uint64_t cntvoff, bool lost);
 /* The thread of vCPU id: the last one counts. */
 int cntvoff_log_vcpu(struct cntvoff_log *l, int32_t vm, int32_t pid, unsigned int id);
-/* All of it into an empty one. 0 or -ENOMEM. */
-int cntvoff_log_copy(struct cntvoff_log *to, const struct cntvoff_log *from);
 /* Leaves it empty. */
 void cntvoff_log_release(struct cntvoff_log *l);
 
@@ -62,16 +59,28 @@ void cntvoff_probe_free(struct cntvoff_probe *p);
  * (/sys/kernel/debug/kvm/PID-FD/vcpuN/tsc-offset). Takes what all VMs have at
  * `time`; vCPUs with a scaled TSC are left out. Without such files: nothing.
  */
-#define CNTVOFF_KVM_DIR "/sys/kernel/debug/kvm"
 int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log);
-
-/* ---- sampler.c ---------------------------------------------------------------------------- */
 
 /*
  * The host's side of the counter method while a recording runs: snapshots of its
  * counter and trace clock, and what CNTVOFF its VMs have, by a thread.
  */
-struct clock_sampler;
+struct clock_sampler {
+	/* For others to read, after the stop, but for what a log allows while it grows. */
+	struct counter_log host;
+	struct cntvoff_log cntvoff;
+	/* Private. */
+	struct clock_marker *marks;
+	struct cntvoff_probe *probe; /* NULL: this kernel has none */
+	bool tsc;		     /* look into debugfs instead */
+	pthread_mutex_t lock;	     /* of cntvoff */
+	int64_t interval_ms;
+	pthread_t thread;
+	bool running;
+	int stop_fd;
+	int error; /* of the thread: what was logged before is good */
+	const struct log *log;
+};
 
 /*
  * interval_ms: between snapshots; 0: at the start and at the end only. probe:
@@ -87,8 +96,5 @@ void clock_sampler_free(struct clock_sampler *c);
 
 /* While it runs: a copy of all up to now into an empty one, the caller's. 0 or -ENOMEM. */
 int clock_sampler_copy_cntvoff(struct clock_sampler *c, struct cntvoff_log *out);
-/* The sampler owns them; after the stop, but for what a log allows while it grows. */
-struct counter_log *clock_sampler_host(struct clock_sampler *c);
-const struct cntvoff_log *clock_sampler_cntvoff(const struct clock_sampler *c);
 
 #endif

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The machine's counter, moments by a trace clock, and snapshots that tie the two. */
-#include "base/files.h"
 #include "record/clock/counter.h"
 
-#include <fcntl.h>
 #include <time.h>
-#include <unistd.h>
-
-#include "file/dat/page.h"
-#include "base/array.h"
 
 #define PATH_LEN 96 /* of a file of the instance, which has a pid in its name */
 #define MARK_TAG 0x63797368u
@@ -17,17 +11,6 @@
 #define SIZE_KB	 "16" /* per CPU; a pass of stock's length takes 20 */
 /* Of a raw_data record: the common header (8 bytes), then what was written. */
 #define MARK_AT 8
-
-struct clock_marker {
-	int system; /* clock id, or -1: marks in the trace */
-	struct undo *undo;
-	char instance[48];
-	int marker;
-	struct page_layout layout;
-	uint8_t *page;
-	size_t n;
-	int64_t ts[];
-};
 
 int clock_marker_system(const char *clock)
 {
@@ -152,11 +135,6 @@ void clock_marker_collect(struct clock_marker *c)
 	}
 }
 
-int64_t clock_marker_get(const struct clock_marker *c, size_t i)
-{
-	return c->ts[i];
-}
-
 #if defined(__aarch64__)
 
 uint64_t counter_read(void)
@@ -211,7 +189,7 @@ int counter_shoot(struct clock_marker *marks, struct counter_shot *out)
 	clock_marker_collect(marks);
 	*out = (struct counter_shot){ .slack = UINT64_MAX };
 	for (size_t i = 0; i < COUNTER_MARKS; i++) {
-		int64_t clock = clock_marker_get(marks, i);
+		int64_t clock = marks->ts[i];
 		uint64_t slack = (after[i] - before[i] + 1) / 2;
 
 		/* the thread moved to a CPU whose counter lags: no bracket */

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "file/dat/page.h"
 #include "record/tracefs/undo.h"
 
 /*
@@ -61,6 +62,17 @@ void counter_log_release(struct counter_log *l);
  * is one; else a mark in a trace buffer has the time.
  */
 
+struct clock_marker {
+	int system; /* clock id, or -1: marks in the trace */
+	struct undo *undo;
+	char instance[48];
+	int marker;
+	struct page_layout layout;
+	uint8_t *page;
+	size_t n;
+	int64_t ts[]; /* for others to read: of each mark, ns; 0: not there */
+};
+
 /* The system's clock (a clockid_t) that is the trace clock of this name, or -1. */
 int clock_marker_system(const char *clock);
 /*
@@ -73,8 +85,7 @@ void clock_marker_free(struct clock_marker *c); /* takes NULL */
 void clock_marker_clear(struct clock_marker *c);
 /* Mark i is now. */
 void clock_marker_set(struct clock_marker *c, size_t i);
-/* After the last mark, before the first get. */
+/* After the last mark, before the first is read. */
 void clock_marker_collect(struct clock_marker *c);
-int64_t clock_marker_get(const struct clock_marker *c, size_t i); /* ns; 0: not there */
 
 #endif

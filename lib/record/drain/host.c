@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A buffer of the host's tracefs as a source for the recorder. */
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "record/drain/source.h"
 #include "record/drain/splice.h"
 #include "record/tracefs/dir.h"
-#include "base/files.h"
 
 struct host {
 	struct source source;
@@ -45,9 +40,51 @@ static void host_close(struct source *s)
 	free(s);
 }
 
+/* Bytes moved, 0: nothing is there now, or -errno. */
+static ssize_t host_move(struct splice *m, ssize_t (*move)(struct splice *m))
+{
+	ssize_t n = move(m);
+
+	return n == -EAGAIN || n == -EINTR || n == -ENODEV ? 0 : n;
+}
+
+/*
+ * Moves whole sub-buffers from per_cpu/cpuN/trace_pipe_raw to the spool until d->stopping, then what is left,
+ * the last one too, which is filled in part. An offline CPU's buffer (-ENODEV) is empty.
+ */
 static int host_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
-	return rawpipe_drain(host_of(s)->dirfd, cpu, s->page_size, d);
+	struct splice m;
+	unsigned int mark;
+	char path[64];
+	ssize_t n = 0;
+	int in, ret;
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/trace_pipe_raw", cpu);
+	in = openat(host_of(s)->dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (in < 0)
+		return errno == ENODEV || errno == ENXIO ? 0 : -errno;
+	ret = splice_open(&m, in, s->page_size, true, d);
+	/* sub-buffers larger than the pipe's slots are not spliced by every kernel */
+	m.copying = s->page_size != (uint32_t)sysconf(_SC_PAGESIZE);
+	n = ret;
+	while (n >= 0 && !atomic_load(d->stopping)) {
+		n = host_move(&m, splice_move);
+		if (!n && drain_asked(d, &mark)) {
+			n = host_move(&m, splice_copy);
+			atomic_store(&d->flushed, mark);
+		}
+		if (!n)
+			n = rawpipe_wait(m.in, d);
+	}
+	while (n >= 0 && (n = host_move(&m, splice_move)) > 0)
+		;
+	while (n >= 0 && (n = host_move(&m, splice_copy)) > 0)
+		;
+	ret = (int)n;
+	splice_close(&m);
+	close(in);
+	return ret;
 }
 
 static int read_cpu_stats(const struct host *h, unsigned int cpu, struct buf *out)

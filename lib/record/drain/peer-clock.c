@@ -3,28 +3,11 @@
 #include "record/drain/peer.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
-
-#include "file/wire/msg.h"
-#include "base/files.h"
 
 #define OUTER_ROUNDS 8 /* questions at the start and at the end */
 #define INNER_ROUNDS 2
 #define LAST_MS	     2000
-
-struct peer_clock {
-	int fd;
-	int end_fd; /* readable: the recording is over */
-	int64_t interval_ms;
-	int64_t last_end; /* msg_now() by which the last answers must be here; 0: it is not */
-	uint32_t number;
-	pthread_t thread;
-	bool running;
-	struct counter_log log;
-	struct msg_reader reader;
-};
 
 static int ask_counter(struct peer_clock *c, struct counter_ping *ping, struct msg_counter_shot *shot)
 {
@@ -140,11 +123,6 @@ const struct counter_log *peer_clock_log(struct peer_clock *c)
 	if (c->running)
 		pthread_join(c->thread, NULL);
 	c->running = false;
-	return &c->log;
-}
-
-struct counter_log *peer_clock_growing(struct peer_clock *c)
-{
 	return &c->log;
 }
 

@@ -2,10 +2,7 @@
 #ifndef HYPTRACE_PEER_H
 #define HYPTRACE_PEER_H
 
-#include <stdatomic.h>
-
 #include "sync/counter-method.h"
-#include "file/wire/msg.h"
 #include "record/drain/source.h"
 #include "record/spool/spool.h"
 #include "file/wire/transport.h"
@@ -117,39 +114,35 @@ struct counter_log *peer_counter_growing(const struct peer *p);
  */
 const struct msg_sent *peer_finish(struct peer *p);
 
-/* ---- for peer.c, peer-ask.c and peer-clock.c only ---------------------------------------------- */
-
-/* The time to wait: in the step that has begun, and in a new one. */
-struct msg_wait peer_wait(const struct peer *p);
-struct msg_wait peer_step(struct peer *p);
-/* The reason in words for which a peer failed; some are put into text. */
-const char *peer_reason(const struct peer *p, int error, char text[160]);
-/* Logs which guest, which step and why; returns the error. */
-int peer_failed(const struct peer *p, const char *step, int error);
-/* Argument of that option (-C) in args, the last one counting; NULL: none. */
-const char *peer_option(const struct strlist *args, const char *option);
-/* Connects, sends the request and takes the answer: CPUs, ports, trace id. Errors are logged. */
-int peer_converse(struct peer *p);
+/* ---- peer-clock.c ------------------------------------------------------------------------------ */
 
 /*
  * Asks a guest's agent for its counter and clock (MSG_SYNC_COUNTER) while it is
  * being recorded, in a thread: some questions at the start, one now and then,
  * some at the end. A guest that is stopped answers late: that is no error.
  */
-struct peer_clock;
+struct peer_clock {
+	struct counter_log log; /* to be copied (counter_log_copy) while it is asked */
+	/* private */
+	int fd;
+	int end_fd; /* readable: the recording is over */
+	int64_t interval_ms;
+	int64_t last_end; /* msg_now() by which the last answers must be here; 0: it is not */
+	uint32_t number;
+	pthread_t thread;
+	bool running;
+	struct msg_reader reader;
+};
 
 /*
- * Begins to ask. fd: connected to the agent's port, the peer_clock's from now on,
- * closed by it also when this fails. interval_ms: between questions; 0: start and
- * end only. 0 or -errno.
+ * Begins to ask. fd: connected to the agent's port, the peer_clock's from now on, closed by it also when this
+ * fails. interval_ms: between questions; 0: start and end only. 0 or -errno.
  */
 int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms);
 /* Sends the last questions; does not wait for their answers. */
 void peer_clock_end(struct peer_clock *c);
 /* Ends it and waits for the last answers, at most 2 s. The samples, the peer_clock's. */
 const struct counter_log *peer_clock_log(struct peer_clock *c);
-/* The same while it is asked, to be copied. */
-struct counter_log *peer_clock_growing(struct peer_clock *c);
 /* Ends it. Takes NULL. */
 void peer_clock_free(struct peer_clock *c);
 

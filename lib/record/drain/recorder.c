@@ -8,10 +8,8 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "file/wire/msg.h"
-#include "base/files.h"
 
 #define NUDGE_NS   5000000 /* between signals to a thread that is to stop */
 #define GIVE_UP_MS 5000	   /* for those of a source that cannot be drained */

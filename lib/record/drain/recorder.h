@@ -28,15 +28,13 @@ int recorder_new(struct recorder **out, const struct recorder_opts *o);
 /* Adds a buffer for the source to the spool, after its last one. 0 or -errno. */
 int recorder_describe(struct spool *spool, const struct source *s);
 /*
- * Starts the threads that drain s into buffer number `buffer` of the spool. The
- * source must live until recorder_free(). -EMFILE: too many CPUs for the limit of
- * open files; or another -errno.
+ * Starts the threads that drain s into buffer number `buffer` of the spool. The source must live until
+ * recorder_free(). -EMFILE: too many CPUs for the limit of open files; or another -errno.
  */
 int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size_t buffer);
 /*
- * The source's tracing is off: drains what is left of it and joins its threads. Returns the first
- * error of one of them. -ETIMEDOUT: a buffer did not run empty within timeout_ms, and its threads
- * are abandoned.
+ * The source's tracing is off: drains what is left of it and joins its threads. Returns the first error of
+ * one of them. -ETIMEDOUT: a buffer did not run empty within timeout_ms, and its threads are abandoned.
  */
 int recorder_finish(struct recorder *r, const struct source *s, unsigned int timeout_ms);
 /*

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes what is or was read from a hypervisor's buffer, text or raw, as full records to the spool. */
-#include <ctype.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "record/hyp/nvhe.h"
 #include "record/drain/splice.h"
 #include "record/drain/remote.h"
 #include "record/drain/repair.h"
-#include "base/array.h"
-#include "base/files.h"
 
 /* More than the kernel's trace_seq holds: one read takes a whole trace_seq. */
 #define TEXT_CHUNK 65536
@@ -68,9 +62,8 @@ static int note_early(struct remote_reader *x, uint64_t ts)
 }
 
 /*
- * hyp_enter and hyp_exit take turns on a CPU. Two of a kind with the end of a read, but no
- * loss, between them: another reader has what was there. Android's kernels let any
- * number read at a time.
+ * hyp_enter and hyp_exit take turns on a CPU. Two of a kind with the end of a read, but no loss, between
+ * them: another reader has what was there. Android's kernels let any number read at a time.
  */
 static int note_turn(struct remote_reader *x, const struct hyprecord *rec)
 {
@@ -280,9 +273,8 @@ static int drain_chunk(struct remote_reader *x, const void *chunk, size_t len)
 }
 
 /*
- * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is
- * text or a signal comes. With tracing off, an interrupted read means empty: the
- * kernel looks for data before it looks for signals.
+ * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is text or a signal comes. With
+ * tracing off, an interrupted read means empty: the kernel looks for data before it looks for signals.
  */
 static int drain_pipe(struct remote_reader *x, void *chunk)
 {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Reasons for a missing hypervisor buffer: every cause that can be seen, in plain words. */
 #include <sys/utsname.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "record/drain/remote.h"
-#include "base/files.h"
 
 #define CONFIG_MAX (4u << 20)
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The hypervisor's trace instance: found, set up, switched on and off. */
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "base/clock.h"
-#include "base/files.h"
 #include "record/drain/remote.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
@@ -151,10 +147,7 @@ static bool remote_file_on(const struct remote *r, const char *name)
 	return !read_line_at(r->dirfd, on, sizeof(on), "%s", name) && *on == '1';
 }
 
-/*
- * Android 16's buffer_size_kb shows "7 (loaded)" while there is a buffer; other
- * kernels do not show it.
- */
+/* Android 16's buffer_size_kb shows "7 (loaded)" while there is a buffer; other kernels do not show it. */
 static bool remote_is_loaded(const struct remote *r)
 {
 	char size[64];

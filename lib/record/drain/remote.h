@@ -3,10 +3,8 @@
 #define HYPTRACE_REMOTE_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "record/hyp/hypevents.h"
-#include "file/dat/page.h"
 #include "record/plan/plan.h"
 #include "record/drain/source.h"
 #include "record/spool/spool.h"
@@ -62,9 +60,8 @@ struct remote {
 /* Path of the instance relative to dirfd, or NULL: none. */
 const char *remote_find(int tracing_dirfd);
 /*
- * Logs why there is no hypervisor buffer: what of architecture, kernel version,
- * CONFIG_NVHE_EL2_DEBUG, kvm-arm.mode, tracefs and permission is in the way.
- * root: "" (or a test's tree that holds proc/ and boot/).
+ * Logs why there is no hypervisor buffer: what of architecture, kernel version, CONFIG_NVHE_EL2_DEBUG,
+ * kvm-arm.mode, tracefs and permission is in the way. root: "" (or a test's tree that holds proc/ and boot/).
  */
 void remote_explain(int tracing_dirfd, const char *root, const struct log *log);
 /* The same for "remote:NAME": which ones there are. */

@@ -5,11 +5,8 @@
  */
 #include "record/drain/repair.h"
 
-#include "file/dat/page.h"
 #include "record/hyp/nvhe.h"
 #include "record/drain/spool-to-dat.h"
-#include "base/array.h"
-#include "base/files.h"
 
 #define MARK "hyp_early" /* a text */
 

@@ -5,10 +5,9 @@
 #include "record/spool/spool.h"
 
 /*
- * On a plain-nVHE host the kernel's times of hypervisor records are off by a vCPU's
- * CNTVOFF while it is loaded (nvhe.h). The spool keeps them as the kernel gave
- * them. Once all is drained they are repaired by what the whole recording shows, and
- * hyp_cntvoff records (spool-to-dat.h) are put in.
+ * On a plain-nVHE host the kernel's times of hypervisor records are off by a vCPU's CNTVOFF while it is
+ * loaded (nvhe.h). The spool keeps them as the kernel gave them. Once all is drained they are repaired by
+ * what the whole recording shows, and hyp_cntvoff records (spool-to-dat.h) are put in.
  *
  * Bounds of the recording, boot clock ns, are keys of the session file where they
  * are known: hyp_from (tracing was about to be switched on) and hyp_to (it was off).

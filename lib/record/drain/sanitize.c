@@ -2,13 +2,6 @@
 /* Checks a guest's pages in its spool, and empties or cuts bad ones; marks a recording's missing end. */
 #include "record/drain/repair.h"
 
-#include <unistd.h>
-
-#include "file/dat/page.h"
-#include "record/spool/spool.h"
-#include "base/files.h"
-#include "base/strings.h"
-
 /* One CPU's pages. */
 struct rewriter {
 	struct page_layout layout;

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "base/buf.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The way of pages from the kernel or a socket into the spool: spliced, or copied where that cannot be. */
-#include <fcntl.h>
 #include <poll.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "record/drain/splice.h"
-#include "base/files.h"
 
 #define PIPE_WANTED (1u << 20)
 
@@ -35,8 +32,7 @@ void splice_close(struct splice *m)
 	free(m->page);
 }
 
-/* As splice_move(), but always by copying one page. */
-static ssize_t splice_copy(struct splice *m)
+ssize_t splice_copy(struct splice *m)
 {
 	ssize_t n = m->padded ? read_all(m->in, m->page, m->size) : read(m->in, m->page, m->size);
 	int ret;
@@ -115,50 +111,6 @@ int rawpipe_wait(int fd, const struct drain *d)
 	if (p[1].revents & (POLLERR | POLLHUP | POLLNVAL) && !(p[1].revents & POLLIN))
 		poll(p, 1, WAIT_MS);
 	return 0;
-}
-
-/* Bytes moved, 0: nothing is there now, or -errno. */
-static ssize_t rawpipe_move(struct splice *m, ssize_t (*move)(struct splice *m))
-{
-	ssize_t n = move(m);
-
-	return n == -EAGAIN || n == -EINTR || n == -ENODEV ? 0 : n;
-}
-
-int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain *d)
-{
-	struct splice m;
-	unsigned int mark;
-	char path[64];
-	ssize_t n = 0;
-	int in, ret;
-
-	snprintf(path, sizeof(path), "per_cpu/cpu%u/trace_pipe_raw", cpu);
-	in = openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (in < 0)
-		return errno == ENODEV || errno == ENXIO ? 0 : -errno;
-	ret = splice_open(&m, in, page_size, true, d);
-	/* sub-buffers larger than the pipe's slots are not spliced by every kernel */
-	m.copying = page_size != (uint32_t)sysconf(_SC_PAGESIZE);
-	n = ret;
-	while (n >= 0 && !atomic_load(d->stopping)) {
-		n = rawpipe_move(&m, splice_move);
-		if (!n && drain_asked(d, &mark)) {
-			/* a sub-buffer that is filled in part is not spliced */
-			n = rawpipe_move(&m, splice_copy);
-			atomic_store(&d->flushed, mark);
-		}
-		if (!n)
-			n = rawpipe_wait(m.in, d);
-	}
-	while (n >= 0 && (n = rawpipe_move(&m, splice_move)) > 0)
-		;
-	while (n >= 0 && (n = rawpipe_move(&m, splice_copy)) > 0)
-		;
-	ret = (int)n;
-	splice_close(&m);
-	close(in);
-	return ret;
 }
 
 static int drain_emit(void *ctx, const void *page, size_t size)

@@ -7,9 +7,8 @@
 #include "record/drain/source.h"
 
 /*
- * Moves pages from a descriptor to the spool, by splice: they never come through
- * user space. Where the kernel or the spool's file system cannot splice, they
- * are copied.
+ * Moves pages from a descriptor to the spool, by splice: they never come through user space. Where the kernel
+ * or the spool's file system cannot splice, they are copied.
  */
 struct splice {
 	int in;
@@ -24,14 +23,15 @@ struct splice {
 };
 
 /*
- * From `in`, which stays the caller's, to d->out. size: bytes of a page, which are
- * padded with zeros to it, or (padded false) of a piece of a stream. 0 or -errno;
- * to be closed in either case.
+ * From `in`, which stays the caller's, to d->out. size: bytes of a page, which are padded with zeros to it,
+ * or (padded false) of a piece of a stream. 0 or -errno; to be closed in either case.
  */
 int splice_open(struct splice *m, int in, size_t size, bool padded, const struct drain *d);
 void splice_close(struct splice *m);
 /* Bytes moved, 0: the end, -EAGAIN, -EINTR or another -errno. Counts stats->bytes. */
 ssize_t splice_move(struct splice *m);
+/* The same, but always by copying one page: also one that is filled in part, which is not spliced. */
+ssize_t splice_copy(struct splice *m);
 
 /* Pages of records that are made here: into d->out from its end on, counted in d->stats. */
 struct drain_writer {
@@ -44,15 +44,6 @@ struct drain_writer {
 int drain_writer_open(struct drain_writer *o, size_t page_size, struct drain *d);
 /* Writes the page that is being filled, too: a kill -9 then costs nothing that was read. */
 int drain_writer_sync(struct drain_writer *o);
-
-/*
- * Moves whole sub-buffers of one CPU of a host buffer from
- * per_cpu/cpuN/trace_pipe_raw to the spool (above): until d->stopping, then what
- * is left, the last one too, which is filled in part. dirfd: the buffer's
- * directory; page_size: of its sub-buffers, bytes. An offline CPU's buffer
- * (-ENODEV) is empty. 0 or -errno.
- */
-int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain *d);
 
 /*
  * Waits d->sleep_us, or when that is 0 until fd is readable or 100 ms have passed

@@ -25,8 +25,7 @@ struct dat_from_spool_opts {
 };
 
 /*
- * The text "options" holds further options as they stand in the file: u16 id,
- * u32 length, bytes.
+ * The text "options" holds further options as they stand in the file: u16 id, u32 length, bytes.
  *
  * Writes the output (base/outfile.h). Existing texts "stat.N.C" give CPUSTAT. A
  * spool that needs it is repaired before (repair.h).
@@ -35,9 +34,8 @@ struct dat_from_spool_opts {
 int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
 
 /*
- * A file as dat_from_spool() would write it now: for readers of a running
- * recording (live.h), who choose the pages. The spool must outlive it. -ENOENT: formats, or files of
- * pages, are still to be made.
+ * A file as dat_from_spool() would write it now: for readers of a running recording (live.h), who choose the
+ * pages. The spool must outlive it. -ENOENT: formats, or files of pages, are still to be made.
  */
 struct dat_job;
 int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log);
@@ -123,14 +121,13 @@ struct tasks_format {
 /* From the text of events/sched/sched_switch/format. -EBADMSG when a field is missing. */
 int tasks_format_parse(const char *text, size_t len, struct tasks_format *out);
 
-/* Reads pages of page_size bytes from fd (not closed), offset from on. */
+/* Reads pages of page_size bytes from fd, offset from on; fd is closed by it, also after an error. */
 int tasks_new(struct tasks **out, int fd, uint64_t from, uint32_t page_size, const struct tasks_format *f);
 void tasks_free(struct tasks *t);
 /*
- * Pid of the task that ran at ts (ns, the buffer's clock); -1: not known (no
- * switch on this CPU, or events were lost around it). Ask with times that do
- * not go back by much: the walk is forward only, and an earlier time gets the
- * answer of where the walk stands.
+ * Pid of the task that ran at ts (ns, the buffer's clock); -1: not known (no switch on this CPU, or events
+ * were lost around it). Ask with times that do not go back by much: the walk is forward only, and an earlier
+ * time gets the answer of where the walk stands.
  */
 int tasks_pid(struct tasks *t, uint64_t ts);
 /* -errno of the read at which the walk ended too early; 0: of none. */

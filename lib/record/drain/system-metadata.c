@@ -2,9 +2,6 @@
 /* Texts into the spool: event formats, symbols and names, of tracefs and /proc or of another trace.dat. */
 #include "record/drain/system-metadata.h"
 #include "base/cursor.h"
-#include "base/files.h"
-
-#include <fcntl.h>
 
 #define FORMAT_MAX (1u << 20)
 #define NAMES_MAX  (128u << 20)
@@ -144,13 +141,9 @@ int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*
 	}
 	for (size_t i = 0; i < info->n_options; i++) {
 		const struct reader_option *o = &info->options[i];
-		uint32_t len = (uint32_t)o->data.len;
 
-		if (leave_out(o->id))
-			continue;
-		buf_add(&options, &o->id, sizeof(o->id));
-		buf_add(&options, &len, sizeof(len));
-		buf_add(&options, o->data.data, o->data.len);
+		if (!leave_out(o->id))
+			dat_add_option(&options, o->id, o->data.data, (uint32_t)o->data.len);
 	}
 	ret = buf_status(&formats) ?: buf_status(&options);
 	if (formats.len > FORMATS_MAX)

@@ -4,14 +4,12 @@
 
 #include "file/dat/reader.h"
 #include "record/spool/spool.h"
-#include "base/strings.h"
 
 /*
  * Copies the texts that a trace.dat needs from tracefs and /proc to the spool.
  *
- * Before the recording: header_page, header_event, and "formats": for each
- * event a line "SYSTEM LENGTH" and the format text, the ftrace system first.
- * After it: kallsyms, printk_formats, saved_cmdlines.
+ * Before the recording: header_page, header_event, and "formats": for each event a line "SYSTEM LENGTH" and
+ * the format text, the ftrace system first. After it: kallsyms, printk_formats, saved_cmdlines.
  */
 
 /*
@@ -28,9 +26,8 @@ int collect_symbols(struct spool *spool, const char *root, const struct log *log
 int collect_pids(struct spool *spool, const int *pids, size_t n);
 
 /*
- * The texts and options of a trace.dat into the spool, as dat_from_spool() takes
- * them. Options are kept in the text "options": for each u16 id, u32 length,
- * bytes; not those that leave_out names. 0 or -errno.
+ * The texts and options of a trace.dat into the spool, as dat_from_spool() takes them. Options are kept in
+ * the text "options": for each u16 id, u32 length, bytes; not those that leave_out names. 0 or -errno.
  */
 int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id));
 

@@ -4,6 +4,9 @@
 
 #include "record/guest/guest.h"
 #include "file/wire/transport.h"
+#include "base/files.h"
+
+#include <limits.h>
 
 /* ms to wait for an answer; o may be NULL, here and below. */
 int guest_timeout(const struct guest_opts *o);

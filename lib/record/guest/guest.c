@@ -2,11 +2,6 @@
 /* A VM and the list of them: rows, what several sources know of one VM, its vCPUs. */
 #include "record/guest/guest-priv.h"
 
-#include <limits.h>
-
-#include "base/array.h"
-#include "base/files.h"
-
 const char *guest_how_name(enum guest_how how)
 {
 	static const char *const names[] = {

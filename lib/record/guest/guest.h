@@ -29,11 +29,10 @@ struct guest_spec {
 };
 
 /*
- * The argument of -A: "name@cid:port", "name@cid", "cid", "cid:port", "name", "name:port",
- * "ADDR:PORT", "name@ADDR:PORT", "unix:PATH[:PORT]", "name@unix:PATH". As trace-cmd reads it: split
- * at the last ':', then at '@'; all digits are a CID, a '.' or ':' makes an address, else it is a
- * VM's name. IPv6 addresses may stand in [brackets]. -EINVAL with a message that names the part and
- * the fault.
+ * The argument of -A: "name@cid:port", "name@cid", "cid", "cid:port", "name", "name:port", "ADDR:PORT",
+ * "name@ADDR:PORT", "unix:PATH[:PORT]", "name@unix:PATH". As trace-cmd reads it: split at the last ':', then
+ * at '@'; all digits are a CID, a '.' or ':' makes an address, else it is a VM's name. IPv6 addresses may
+ * stand in [brackets]. -EINVAL with a message that names the part and the fault.
  */
 int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *log);
 void guest_spec_release(struct guest_spec *s);
@@ -115,10 +114,9 @@ void guests_release(struct guests *g);
 void guest_release(struct guest *g);
 
 /*
- * Looks for the threads of a VM's vCPUs once more: they come and go (hot-plug). A
- * vCPU that has gone keeps its thread, for what it did was recorded. Returns how
- * many threads are new, or -errno, and then all is as it was: -ESRCH, -ENOENT: the
- * VM has ended, or its pid is another's by now.
+ * Looks for the threads of a VM's vCPUs once more: they come and go (hot-plug). A vCPU that has gone keeps
+ * its thread, for what it did was recorded. Returns how many threads are new, or -errno, and then all is as
+ * it was: -ESRCH, -ENOENT: the VM has ended, or its pid is another's by now.
  */
 int guest_update_vcpus(struct guest *g, const struct guest_opts *o);
 /* Whether that may find something: the VMM has more or fewer threads than it had then. Cheap. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The VMs that libvirt knows, by its library when that is installed. */
 #include "record/guest/guest-priv.h"
-#include "base/array.h"
 
 #include <dlfcn.h>
 

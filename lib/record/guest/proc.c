@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Every VM of the machine; by itself, /proc: executables, command lines, open vCPUs. */
-#include "base/array.h"
 #include "record/guest/guest-priv.h"
-#include "base/files.h"
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <unistd.h>
 
 #define CMDLINE_MAX (1u << 20)
 #define VHOST_MAX   64

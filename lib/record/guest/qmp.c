@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * QEMU's machine protocol: a greeting, qmp_capabilities, then commands; one JSON
- * object a line, events in between. A monitor serves one client at a time: when
- * another client holds it there is no greeting, and the timeout ends the wait.
- * HTTP has one GET, an agent a connection without a byte.
+ * QEMU's machine protocol: a greeting, qmp_capabilities, then commands; one JSON object a line, events in
+ * between. A monitor serves one client at a time: when another client holds it there is no greeting, and the
+ * timeout ends the wait. HTTP has one GET, an agent a connection without a byte.
  */
-#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "record/guest/guest-priv.h"
 #include "base/json.h"
-#include "base/array.h"
-#include "base/files.h"
 
 #define ANSWER_MAX    (1u << 20)
 #define PROBE_HOLD_MS 200

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The host threads of a VM's vCPUs: by name, debugfs, QMP, or caught in KVM_RUN. */
 #include "record/guest/guest-priv.h"
-#include "base/array.h"
-#include "base/files.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #define KVM_RUN_IOCTL	0xae80 /* _IO(KVMIO, 0x80) */
 #define SYSCALL_LOOK_MS 100    /* time to look for threads in KVM_RUN */

@@ -2,8 +2,6 @@
 /* Android's `vm list`: run, and its output read. */
 #include "record/guest/guest-priv.h"
 
-#include <unistd.h>
-
 #include "base/program.h"
 #include "base/cursor.h"
 

@@ -2,10 +2,7 @@
 /* The VMMs: a row for each, and the command lines of those and of vhost-device-vsock. */
 #include "record/guest/guest-priv.h"
 
-#include <limits.h>
-
 #include "base/json.h"
-#include "base/array.h"
 #include "base/cursor.h"
 
 struct argv {

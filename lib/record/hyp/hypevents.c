@@ -2,10 +2,7 @@
 /* The set of the hypervisor's events, from their format files, and the numbers of reasons. */
 #include "record/hyp/hypevents.h"
 
-#include <ctype.h>
-
 #include "record/hyp/text-pattern.h"
-#include "base/array.h"
 
 #define ID_MAX	     32767 /* KernelShark's int16 */
 #define REASON_MAX   255   /* a u8 */

@@ -36,10 +36,9 @@ struct hypevent {
 struct hypevents {
 	char *system; /* "hypervisor" or "hyp": the events directory's name */
 	/*
-	 * Records come raw (hypraw_record), not as text (hyptext): set it after
-	 * hypevents_init and before the first hypevents_add. It decides what the
-	 * written records and formats look like: no event is kept as text, fields
-	 * that no text shows are there, reasons stay the kernel's own numbers.
+	 * Records come raw (hypraw_record), not as text (hyptext): set it after hypevents_init and before the
+	 * first hypevents_add. It decides what the written records and formats look like: no event is kept as
+	 * text, fields that no text shows are there, reasons stay the kernel's own numbers.
 	 */
 	bool raw;
 	struct hypevent *v; /* sorted by hyp_id */
@@ -79,12 +78,11 @@ int hypevents_number(struct hypevents *e, unsigned int first_id);
 const struct hypevent *hypevents_by_hyp_id(const struct hypevents *e, unsigned int hyp_id);
 const struct hypevent *hypevents_by_name(const struct hypevents *e, const char *name, size_t len);
 /*
- * Appends the rewritten format text of event i (0 <= i < n), as a format file
- * would hold it; i == n gives the synthetic `hyp_unknown` event. Call it after
- * the recording: reasons seen meanwhile are in the text. Unparsable print
- * formats are made parseable: __hyp_enter_exit_reason_str() becomes
- * __print_symbolic(); an event whose text could only be kept as text gets one
- * string field `text`; a raw one gets a plain list of its fields.
+ * Appends the rewritten format text of event i (0 <= i < n), as a format file would hold it; i == n gives the
+ * synthetic `hyp_unknown` event. Call it after the recording: reasons seen meanwhile are in the text.
+ * Unparsable print formats are made parseable: __hyp_enter_exit_reason_str() becomes __print_symbolic(); an
+ * event whose text could only be kept as text gets one string field `text`; a raw one gets a plain list of
+ * its fields.
  *
  * hyp_unknown is {int id; __data_loc char[] text; __data_loc u8[] data}: the
  * hypervisor's id (-1: not known), the line of text, the raw body.
@@ -121,9 +119,8 @@ struct hyptext;
 struct hyptext *hyptext_new(struct hypevents *e); /* e must outlive it; NULL: out of memory */
 void hyptext_free(struct hyptext *t);
 /*
- * Takes all bytes; calls rec for each record; stops at and returns what rec
- * returns if < 0 (the rest of data is dropped then). -ENOMEM. New reasons are
- * added to the events: with several readers, feed under a lock.
+ * Takes all bytes; calls rec for each record; stops at and returns what rec returns if < 0 (the rest of data
+ * is dropped then). -ENOMEM. New reasons are added to the events: with several readers, feed under a lock.
  */
 int hyptext_feed(struct hyptext *t, const void *data, size_t len,
 		 int (*rec)(void *ctx, const struct hyprecord *r), void *ctx);
@@ -136,10 +133,9 @@ uint64_t hyptext_bad_lines(const struct hyptext *t);
 uint64_t hyptext_pending_lost(const struct hyptext *t);
 
 /*
- * Android's raw records: u16 id, packed fields. Turns one record of a page (data, len: as page_next
- * gives them) into the written form in out (at least len + HYP_RECORD_EXTRA bytes, else -EMSGSIZE).
- * Returns the length. Ids without a format become hyp_unknown records. -EBADMSG: shorter than its
- * format.
+ * Android's raw records: u16 id, packed fields. Turns one record of a page (data, len: as page_next gives
+ * them) into the written form in out (at least len + HYP_RECORD_EXTRA bytes, else -EMSGSIZE). Returns the
+ * length. Ids without a format become hyp_unknown records. -EBADMSG: shorter than its format.
  */
 ssize_t hypraw_record(const struct hypevents *e, const void *data, size_t len, uint8_t *out, size_t size);
 

@@ -7,10 +7,9 @@
 /*
  * Repairs the time of hypervisor records taken on a plain-nVHE host.
  *
- * There EL2 reads CNTVCT while a vCPU's CNTVOFF is loaded, so each record
- * between vcpu_load and vcpu_put is stamped early by the guest's CNTVOFF, and
- * each step backwards is stored as a 59-bit delta: times come out too large by
- * multiples of 2^59 ns (facts: "plain nVHE time").
+ * There EL2 reads CNTVCT while a vCPU's CNTVOFF is loaded, so each record between vcpu_load and vcpu_put is
+ * stamped early by the guest's CNTVOFF, and each step backwards is stored as a 59-bit delta: times come out
+ * too large by multiples of 2^59 ns (facts: "plain nVHE time").
  *
  * Per physical CPU the time is taken modulo 2^59, and CNTVOFF is added back while
  * it is loaded. Evidence of when that is:
@@ -71,10 +70,9 @@ struct nvhe *nvhe_again(const struct nvhe *before, void (*step)(void *ctx, const
 			void *ctx);
 void nvhe_free(struct nvhe *n);
 /*
- * All records were made between `from` (tracing was switched on) and `to` (it was
- * switched off) on the boot clock, ns; 0: not known. Set before the first record.
- * Both are believed to a second only, so that a clock that is slightly off does no
- * harm.
+ * All records were made between `from` (tracing was switched on) and `to` (it was switched off) on the boot
+ * clock, ns; 0: not known. Set before the first record. Both are believed to a second only, so that a clock
+ * that is slightly off does no harm.
  */
 void nvhe_bounds(struct nvhe *n, uint64_t from, uint64_t to);
 /*

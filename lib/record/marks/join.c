@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Doorbells in the host's pages become events of guests' programs. */
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cursor.h"
-#include "base/array.h"
-#include "base/files.h"
-#include "file/dat/format.h"
 #include "record/drain/spool-to-dat.h"
-#include "record/hyp/hypevents.h"
 #include "record/marks/rings.h"
 
 struct mark_record {
@@ -67,9 +60,8 @@ size_t mark_put(uint8_t *out, unsigned int id, const uint8_t *head, const char *
 }
 
 /*
- * Matches a doorbell with its event in a ring. The doorbell has the client and the lower 16 bits of
- * the number; the upper bits follow from the times between which the host saw the client reach that
- * number.
+ * Matches a doorbell with its event in a ring. The doorbell has the client and the lower 16 bits of the
+ * number; the upper bits follow from the times between which the host saw the client reach that number.
  */
 #define HALF 32768 /* count of numbers that a doorbell distinguishes */
 

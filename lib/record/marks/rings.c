@@ -2,15 +2,12 @@
 /* Copies the events of guests' rings into the spool while they are recorded. */
 #include "record/marks/rings.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 
-#include "base/array.h"
 #include "base/clock.h"
-#include "base/files.h"
 
 #define LOOK_NS 2000000 /* between two looks; but a thread rests nine times as long as a look took */
 #define REST	9

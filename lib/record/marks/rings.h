@@ -6,7 +6,6 @@
 #include "record/marks/ring.h"
 #include "record/spool/spool.h"
 #include "record/tracefs/undo.h"
-#include "base/strings.h"
 
 /*
  * The guests' rings while a recording runs (record --hypertrace): a thread copies new events into

@@ -3,12 +3,9 @@
  * The one grammar of record: a row for each option of trace-cmd record and of ours, and what it sets in
  * the plan.
  */
-#include <ctype.h>
-
 #include "record/tracefs/dynamic.h"
 #include "record/plan/plan.h"
 #include "base/escape.h"
-#include "base/array.h"
 
 /* One parse. */
 struct grammar {

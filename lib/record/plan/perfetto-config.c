@@ -2,9 +2,6 @@
 /* Perfetto's text configuration: which events it names, and for how long. */
 #include "record/plan/plan.h"
 
-#include <ctype.h>
-
-#include "base/opts.h"
 #include "base/escape.h"
 #include "base/cursor.h"
 #include "base/files.h"

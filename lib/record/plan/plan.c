@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The plan of a recording: adds to its lists, and frees it. */
-#include <ctype.h>
-
 #include "record/plan/plan.h"
-#include "base/array.h"
 
 void event_plans_release(struct event_plan *v, size_t n)
 {
@@ -315,18 +312,13 @@ bool region_asked(const struct record_plan *plan)
 	return plan->start_on.event || plan->stop_on.event;
 }
 
-static bool region_has_buffer(const struct record_plan *plan)
+bool region_has_buffer(const struct record_plan *plan)
 {
 	bool has = plan->buffers[0].n_events || plan->buffers[0].tracer;
 
 	for (size_t i = 1; i < plan->n_buffers; i++)
 		has |= !plan->buffers[i].is_hyp;
 	return has;
-}
-
-bool region_needs_top(const struct record_plan *plan)
-{
-	return region_asked(plan) && !region_has_buffer(plan);
 }
 
 /* -EINVAL with the reason in err: it does not go with the rest of the plan. */

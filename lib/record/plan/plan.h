@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_PLAN_H
 #define HYPTRACE_PLAN_H
 
-#include "base/strings.h"
 #include "base/opts.h"
 #include "base/log.h"
 
@@ -158,11 +157,9 @@ opt_set plan_cpumask, plan_pids, plan_compression, plan_tsync, plan_tsync_interv
 opt_set region_option;
 /* Whether --start-on or --stop-on was given. */
 bool region_asked(const struct record_plan *plan);
-/*
- * Whether the first buffer of a plan has the triggers though nothing is recorded in it:
- * the hypervisor's buffer, or samples, are switched after it.
+/* Whether a buffer of the host's is recorded. Else the first has a region's triggers, and others follow it.
  */
-bool region_needs_top(const struct record_plan *plan);
+bool region_has_buffer(const struct record_plan *plan);
 
 /*
  * The words of record, in one table: the command line of `hyptrace record` (the

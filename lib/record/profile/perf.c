@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The kernel's perf events of all CPUs: opened, switched, closed, and their rings. For a recorder and an
  * agent. */
-#include "base/strings.h"
-#include "base/files.h"
-#include "base/array.h"
 #include "record/profile/profile-priv.h"
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "record/clock/counter.h"
 

@@ -6,8 +6,6 @@
 #include <pthread.h>
 
 #include "record/profile/profile.h"
-#include "base/buf.h"
-#include "base/log.h"
 
 /* Shared by profile.c (records and tasks), perf.c (the kernel's events) and source.c (draining). */
 struct profile {

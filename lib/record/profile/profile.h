@@ -2,11 +2,8 @@
 #ifndef HYPTRACE_PROFILE_H
 #define HYPTRACE_PROFILE_H
 
-#include "file/dat/page.h"
 #include "record/drain/source.h"
 #include "record/spool/spool.h"
-#include "base/buf.h"
-#include "base/log.h"
 
 /*
  * Samples of all CPUs (record --profile), by the kernel's perf events, as the records below: each CPU's
@@ -47,8 +44,7 @@ int profile_take(struct profile *p, const struct perf_event_header *h, size_t le
 /* As the recorder sees it; owned by the profile. */
 struct source *profile_source(struct profile *p);
 /*
- * Stands for the profile in a killed recorder's spool: nothing more to read. n_cpus, page_size: the
- * spool's.
+ * Stands for the profile in a killed recorder's spool: nothing more to read. n_cpus, page_size: the spool's.
  */
 int profile_reopen(struct profile **out, unsigned int n_cpus, uint32_t page_size);
 

@@ -9,7 +9,6 @@
 
 #include "record/profile/profile.h"
 #include "record/session/guests.h"
-#include "base/files.h"
 
 /* Stages of the worker that asks a guest. */
 enum {

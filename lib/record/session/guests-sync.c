@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The clocks of a recording's guests against the host's: by which method, and the options of both files. */
-#include "file/dat/writer.h"
 #include "record/session/guests.h"
-#include "record/spool/spool.h"
-#include "sync/evidence.h"
-#include "base/array.h"
 
 /*
  * A recording's pages as a source of evidence (sync/evidence.h): once all is
@@ -83,16 +79,12 @@ out:
 #define VCPUS_MAX   1024
 #define DOUBT_PARTS 100 /* one event of so many outside: the counters contradict the events */
 
-/* u16 id, u32 length, bytes: how texts/options keeps them (spool-to-dat.h) */
 static int put_option(struct spool *spool, uint16_t id, const struct buf *body)
 {
 	struct buf out = { 0 };
-	uint32_t len = (uint32_t)body->len;
 	int ret;
 
-	buf_add(&out, &id, sizeof(id));
-	buf_add(&out, &len, sizeof(len));
-	buf_add(&out, body->data, body->len);
+	dat_add_option(&out, id, body->data, (uint32_t)body->len);
 	ret = body->bad ? -ENOMEM : buf_status(&out);
 	ret = ret ?: spool_append_text(spool, "options", out.data, out.len);
 	buf_release(&out);
@@ -132,7 +124,7 @@ static int note_shift(const struct session_guests *all, const struct session_gue
 		return ret;
 	if (r->outside)
 		snprintf(by, sizeof(by), " by up to %.*f %s", !ticks, (double)r->worst / unit,
-			   ticks ? "ticks" : "us");
+			 ticks ? "ticks" : "us");
 	log_info(all->log,
 		 "guest %s: clock offset known to +- %.*f %s (%s, %s; %llu of %llu events outside%s)",
 		 g->spec.name, !ticks, (double)sync_median_bound(r) / unit, ticks ? "ticks" : "us",
@@ -304,7 +296,7 @@ bool session_guest_clock_now(const struct session_guests *all, const struct sess
 	bool known;
 	int ret = all->clocks ? clock_sampler_copy_cntvoff(all->clocks, &cntvoff) : -ENODATA;
 
-	ret = ret ?: copy_newest(&host, clock_sampler_host(all->clocks)) ?:
+	ret = ret ?: copy_newest(&host, &all->clocks->host) ?:
 		     copy_newest(&guest, peer_counter_growing(g->peer));
 	ret = ret ?: counter_solve(&host, &guest, &cntvoff, vcpus, vmm_vcpus(g, vcpus, VCPUS_MAX), &r, &why);
 	if (ret == -ENODATA && guest.n_shots)
@@ -338,8 +330,8 @@ static void align_guest(void *ctx, size_t i)
 		c.cntvoff = &c.all->cntvoff_so_far;
 		c.counter = g->so_far.n_shots ? &g->so_far : NULL;
 	} else {
-		c.host_counter = c.all->clocks ? clock_sampler_host(c.all->clocks) : NULL;
-		c.cntvoff = c.all->clocks ? clock_sampler_cntvoff(c.all->clocks) : NULL;
+		c.host_counter = c.all->clocks ? &c.all->clocks->host : NULL;
+		c.cntvoff = c.all->clocks ? &c.all->clocks->cntvoff : NULL;
 		c.counter = g->peer ? peer_counter(g->peer) : NULL;
 	}
 	g->clock_why = "";

@@ -2,13 +2,8 @@
 /* The guests of a recording at its two ends: who they are, and what becomes of their pages. */
 #include "record/session/guests.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "record/drain/repair.h"
-#include "base/files.h"
 #include "base/outfile.h"
-#include "base/array.h"
 
 #define SHARED_MEMORY "/dev/shm" /* a tmpfs */
 
@@ -130,8 +125,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 		ret = ret ?: error;
 		spool_set(all->v[i].spool, "state", "drained");
 		/*
-		 * waits for the guest's last samples: the host's own last one comes after those of all
-		 * guests
+		 * waits for the guest's last samples: the host's own last one comes after those of all guests
 		 */
 		peer_counter(all->v[i].peer);
 	}

@@ -2,22 +2,16 @@
 #ifndef HYPTRACE_SESSION_GUESTS_H
 #define HYPTRACE_SESSION_GUESTS_H
 
-#include <stdatomic.h>
-
-#include "record/clock/cntvoff.h"
 #include "record/guest/guest.h"
 #include "record/drain/peer.h"
 #include "record/drain/recorder.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/session/session.h"
-#include "sync/evidence.h"
-#include "sync/result.h"
 #include "base/workers.h"
 
 /*
- * The guests of a recording: found here, asked and started all at once (guests-ask.c), drained here,
- * and each written to its own file next to the host's. Calls return 0 or -errno, and log what a user
- * has to know.
+ * The guests of a recording: found here, asked and started all at once (guests-ask.c), drained here, and each
+ * written to its own file next to the host's. Calls return 0 or -errno, and log what a user has to know.
  */
 
 struct session_guest {
@@ -133,10 +127,9 @@ void session_guests_abandon(struct session_guests *g);
 void session_guests_release(struct session_guests *g);
 
 /*
- * The guests from the first question to the start of their traces: the calls
- * follow in this order. Each guest has a thread of its own, and a slow one delays
- * only what needs all of them. Calls with best_effort go on without the guests
- * that fail; without it they return the first guest's error.
+ * The guests from the first question to the start of their traces: the calls follow in this order. Each guest
+ * has a thread of its own, and a slow one delays only what needs all of them. Calls with best_effort go on
+ * without the guests that fail; without it they return the first guest's error.
  */
 
 /* Opens what the threads need. session_guests_prepare() calls it; release() closes. 0 or -errno. */
@@ -151,9 +144,8 @@ void guests_ask_clocks(struct session_guests *g);
 /* Waits until their CPUs are known, and adds a source for each to the recorder. */
 int guests_ask_add(struct session_guests *g, bool best_effort, struct recorder *rec);
 /*
- * Waits until each guest is ready, or is one whose agent traces as soon as it is
- * ready (peer_begins_itself()) and is about to be. The hypervisor, which takes
- * long to start, is to be started now.
+ * Waits until each guest is ready, or is one whose agent traces as soon as it is ready (peer_begins_itself())
+ * and is about to be. The hypervisor, which takes long to start, is to be started now.
  */
 void guests_ask_await(struct session_guests *g);
 /* Waits until all of them are ready: only the start is missing; and after that until all are started. */

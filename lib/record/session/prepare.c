@@ -6,18 +6,11 @@
 #include <ftw.h>
 #include <limits.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/escape.h"
-#include "base/files.h"
 #include "base/program.h"
-#include "record/clock/counter.h"
 #include "record/drain/system-metadata.h"
-#include "record/guest/guest.h"
-#include "record/plan/plan.h"
 #include "record/session/session-priv.h"
 #include "record/tracefs/dir.h"
 
@@ -359,17 +352,16 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 		return ret;
 	ret = b->joined ? instance_join(i) : instance_setup(i);
 	if (!ret)
-		ret = host_open(&h, undo_dirfd(s->undo), b->name, instance_path(i), instance_clock(i),
-				s->log);
+		ret = host_open(&h, undo_dirfd(s->undo), b->name, i->path, i->clock, s->log);
 	if (ret) {
 		instance_free(i);
 		return ret;
 	}
-	if (s->remote && strcmp(instance_clock(i), "boot"))
+	if (s->remote && strcmp(i->clock, "boot"))
 		log_warn(s->log,
 			 "%s%sthe hypervisor's clock is boot, this buffer's is %s: their times do not "
 			 "line up (%s)",
-			 b->name, *b->name ? ": " : "", instance_clock(i),
+			 b->name, *b->name ? ": " : "", i->clock,
 			 b->joined ? "trace_clock=boot on the kernel's command line" : "leave out -C");
 	if (clock && !b->clock)
 		log_info(s->log, "%s: clock boot, as everywhere in this recording (put back afterwards)",
@@ -388,7 +380,8 @@ static bool is_recorded(const struct record_plan *plan, size_t i)
 {
 	const struct buffer_plan *b = &plan->buffers[i];
 
-	return !b->is_hyp && (i || b->n_events || b->tracer || b->joined || region_needs_top(plan));
+	return !b->is_hyp && (i || b->n_events || b->tracer || b->joined ||
+			      (region_asked(plan) && !region_has_buffer(plan)));
 }
 
 static int prepare_hosts(struct session *s)

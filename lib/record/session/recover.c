@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finishes what a killed recorder left: drains the buffers, puts tracefs back, writes the file. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "record/drain/system-metadata.h"
 #include "record/drain/repair.h"
-#include "record/drain/spool-to-dat.h"
-#include "record/spool/spool.h"
 #include "record/session/session-priv.h"
 #include "record/tracefs/dir.h"
-#include "base/array.h"
-#include "base/files.h"
 
 /*
  * A path that leads out of tracefs, or a source that writes pages of another size than

@@ -4,7 +4,6 @@
  * hypervisor's buffer and the samples, is switched after one of these, which is looked at all the time.
  */
 #include "record/session/session-priv.h"
-#include "record/plan/plan.h"
 
 static struct instance *region_gate(const struct session *s)
 {
@@ -39,7 +38,7 @@ void session_region_watch(struct session *s)
 
 	if (!s->plan->start_on.event || !i)
 		return;
-	ret = watch_open(&s->region.watch, s->undo, s->plan, instance_clock(i));
+	ret = watch_open(&s->region.watch, s->undo, s->plan, i->clock);
 	text = ret ? NULL : watch_text(&s->region.watch);
 	ret = ret ?: text ? spool_set(s->spool, "watch", text) : -ENOMEM;
 	if (ret)

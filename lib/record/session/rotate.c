@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A long recording's files: their time, their writing, pages that no longer count, and requests for one. */
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/array.h"
-#include "base/files.h"
-#include "base/workers.h"
 #include "record/drain/repair.h"
-#include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
 #include "record/session/session-priv.h"
-#include "record/spool/spool.h"
 
 /* Shared by the files of long recordings. */
 
@@ -215,7 +206,7 @@ static struct counter_log *rotate_log(const struct rotate *r, size_t i)
 	const struct session_guests *g = &r->s->guests;
 
 	if (!i)
-		return g->clocks ? clock_sampler_host(g->clocks) : NULL;
+		return g->clocks ? &g->clocks->host : NULL;
 	return session_guest_takes_part(&g->v[i - 1]) ? peer_counter_growing(g->v[i - 1].peer) : NULL;
 }
 

@@ -2,15 +2,12 @@
 #ifndef HYPTRACE_SESSION_PRIV_H
 #define HYPTRACE_SESSION_PRIV_H
 
-#include "base/command.h"
+#include "base/program.h"
 #include "record/marks/rings.h"
 #include "record/tracefs/instance.h"
 #include "record/profile/profile.h"
-#include "record/drain/recorder.h"
 #include "record/drain/remote.h"
 #include "record/session/guests.h"
-#include "record/session/session.h"
-#include "record/tracefs/undo.h"
 #include "base/clock.h"
 
 /* Shared by session.c (the road), prepare.c (its first part) and recover.c. */

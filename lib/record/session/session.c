@@ -4,20 +4,13 @@
  * the guests, the host), run, stop in reverse, drain, write the files, put tracefs
  * back. Processes: the recorder is hidden, those asked for are traced, their maps kept.
  */
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/files.h"
 #include "record/drain/repair.h"
-#include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
 #include "record/session/session-priv.h"
-#include "record/spool/spool.h"
 
 /*
  * Keeps the recorder's own work out of the trace. All its threads run by now: those that drain, and
@@ -195,10 +188,9 @@ static int start_hosts(struct session *s)
 }
 
 /*
- * The hypervisor first, for its start blocks >= 100 ms; last the host, which takes
- * no time. But setting up a guest takes far longer while the hypervisor is traced,
- * and a guest of trace-cmd's agent begins as soon as it is set up: the hypervisor
- * is started while such are about to, the host as soon as they have.
+ * The hypervisor first, for its start blocks >= 100 ms; last the host, which takes no time. But setting up a
+ * guest takes far longer while the hypervisor is traced, and a guest of trace-cmd's agent begins as soon as
+ * it is set up: the hypervisor is started while such are about to, the host as soon as they have.
  */
 static int start_all(struct session *s)
 {

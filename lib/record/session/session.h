@@ -6,9 +6,8 @@
 #include "record/spool/spool.h"
 
 /*
- * One recording from beginning to end: prepare, arm (the hypervisor first, its
- * start blocks; then the host), run, stop in reverse, write the file, put
- * tracefs back. Also finishes what a killed recorder left.
+ * One recording from beginning to end: prepare, arm (the hypervisor first, its start blocks; then the host),
+ * run, stop in reverse, write the file, put tracefs back. Also finishes what a killed recorder left.
  */
 
 struct session_buffer {

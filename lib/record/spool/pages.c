@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The pages of a spool: their files, the ranges of them that count, other pages in their place, parts of
  * spools. */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "record/spool/spool-priv.h"
-#include "base/files.h"
 
 #define RESERVE_STEP (4u << 20)
 

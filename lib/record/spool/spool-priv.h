@@ -3,8 +3,6 @@
 #define HYPTRACE_SPOOL_PRIV_H
 
 #include "record/spool/spool.h"
-#include "base/log.h"
-#include "base/strings.h"
 
 /* Shared by spool.c (the directory) and pages.c. */
 

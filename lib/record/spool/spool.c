@@ -5,15 +5,9 @@
  */
 #include "record/spool/spool.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "record/spool/spool-priv.h"
-#include "base/array.h"
-#include "base/files.h"
 
 #define TEXT_MAX (256u << 20)
 

@@ -3,13 +3,12 @@
 #define HYPTRACE_SPOOL_H
 
 #include "file/dat/page.h"
-#include "base/buf.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*
- * A recording on disk while it runs: a directory of pages and texts from which
- * a trace.dat can be made at the end, or by `hyptrace recover` after the
- * recorder was killed.
+ * A recording on disk while it runs: a directory of pages and texts from which a trace.dat can be made at the
+ * end, or by `hyptrace recover` after the recorder was killed.
  *
  *   session          "key<TAB>value" lines, appended; the last of a key holds.
  *                    Locked (flock) by the recorder while it lives.
@@ -95,19 +94,17 @@ size_t spool_n_buffers(const struct spool *s);
 /* Buffer i, the spool's, until another is added; NULL: there are not so many. */
 const struct spool_buffer *spool_buffer(const struct spool *s, size_t i);
 /*
- * Makes n_cpus of each buffer the number of its files of pages, which a recorder
- * makes from CPU 0 on, but at least 1: so that no file is made for CPUs that a
- * spool only claims to have.
+ * Makes n_cpus of each buffer the number of its files of pages, which a recorder makes from CPU 0 on, but at
+ * least 1: so that no file is made for CPUs that a spool only claims to have.
  */
 void spool_drop_missing_cpus(struct spool *s);
 /* A new descriptor of the file of pages, made if need be, for reading and writing, at its end. Or -errno. */
 int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu);
 
 /*
- * Puts other pages in the place of what is there, once and for all: each file is
- * written to a new descriptor, then spool_rewrite_end makes all of them hold at
- * once. What a kill leaves before that is dropped by the next spool_rewrite_begin.
- * Once for each purpose, of buffers of its own. 0, a descriptor, or -errno.
+ * Puts other pages in the place of what is there, once and for all: each file is written to a new descriptor,
+ * then spool_rewrite_end makes all of them hold at once. What a kill leaves before that is dropped by the
+ * next spool_rewrite_begin. Once for each purpose, of buffers of its own. 0, a descriptor, or -errno.
  */
 #define SPOOL_REPAIRED "rewritten" /* record/drain/repair.h */
 #define SPOOL_JOINED   "joined"	   /* record/marks/rings.h */
@@ -166,10 +163,9 @@ char *spool_numbered(const struct spool *s, uint64_t number);
 char *spool_output(const struct spool *s);
 
 /*
- * A spool that is a part of another: the same keys, buffers and pages, and texts but for those that are
- * put into the part. Its ranges are its own, and so are pages rewritten. In the directory
- * WHOLE.part, which holds nothing that is not in the whole. Errors as spool_create; spool_remove() it before
- * the whole is closed.
+ * A spool that is a part of another: the same keys, buffers and pages, and texts but for those that are put
+ * into the part. Its ranges are its own, and so are pages rewritten. In the directory WHOLE.part, which holds
+ * nothing that is not in the whole. Errors as spool_create; spool_remove() it before the whole is closed.
  */
 int spool_part(struct spool **out, const struct spool *whole, const struct log *log);
 bool spool_is_part(const struct spool *s);

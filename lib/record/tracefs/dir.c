@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tracing directory: where it is, and how many CPUs it has. */
 #include "record/tracefs/dir.h"
-#include "base/buf.h"
-#include "base/files.h"
-#include "base/strings.h"
 
 #include <linux/magic.h>
 #include <sys/mount.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #define DEFAULT_DIR   "/sys/kernel/tracing"
 #define MOUNTINFO_MAX (16u << 20)

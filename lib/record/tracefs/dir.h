@@ -2,20 +2,18 @@
 #ifndef HYPTRACE_TRACEFS_DIR_H
 #define HYPTRACE_TRACEFS_DIR_H
 
-#include "base/std.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*
- * The tracing directory: `given` (unless NULL or ""), or where tracefs is mounted, or
- * /sys/kernel/tracing, on which it is mounted then. malloc'ed; NULL with a message when there is
- * none or it may not be read.
+ * The tracing directory: `given` (unless NULL or ""), or where tracefs is mounted, or /sys/kernel/tracing, on
+ * which it is mounted then. malloc'ed; NULL with a message when there is none or it may not be read.
  */
 char *tracefs_dir(const char *given, const struct log *log);
 
 /*
- * The same by the text of /proc/self/mountinfo: the first mount of the whole of
- * tracefs, else "tracing" below the first debugfs. malloc'ed; NULL: neither, or
- * out of memory.
+ * The same by the text of /proc/self/mountinfo: the first mount of the whole of tracefs, else "tracing" below
+ * the first debugfs. malloc'ed; NULL: neither, or out of memory.
  */
 char *tracefs_mounted(const char *mountinfo, size_t len);
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events made for a recording: written to dynamic_events, removed by the journal. */
 #include "record/tracefs/dynamic.h"
-#include "base/files.h"
-#include "base/strings.h"
-
-#include <ctype.h>
 
 #define FILE_NAME "dynamic_events"
 
@@ -117,10 +113,9 @@ const char *const *dynamic_preset(const char *name)
 		NULL,
 	};
 	/*
-	 * A guest's request on its way through QEMU (trace-events of accel/kvm, system and
-	 * hw/virtio): KVM gives a vCPU back, a device's registers are read and written, a queue is
-	 * kicked, a request taken and returned, the guest notified; and the VM stopped, which moves
-	 * its clock.
+	 * A guest's request on its way through QEMU (trace-events of accel/kvm, system and hw/virtio): KVM
+	 * gives a vCPU back, a device's registers are read and written, a queue is kicked, a request taken
+	 * and returned, the guest notified; and the VM stopped, which moves its clock.
 	 */
 	static const char *const qemu[] = {
 		"sdt_qemu:kvm_run_exit",

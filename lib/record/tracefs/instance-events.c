@@ -2,7 +2,6 @@
 /* The events of a buffer: what a name of the plan stands for, filters, triggers, switches. */
 #include "record/tracefs/dynamic.h"
 #include "record/tracefs/instance-priv.h"
-#include "base/files.h"
 
 #include <fnmatch.h>
 

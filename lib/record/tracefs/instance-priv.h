@@ -6,15 +6,6 @@
 
 /* Shared by the files of instance. */
 
-struct instance {
-	struct undo *undo;
-	const struct buffer_plan *buffer;
-	struct instance_opts o;
-	char *path;  /* "." or "instances/x" */
-	char *clock; /* in use; NULL before setup */
-	bool begins; /* --start-on's trigger is set */
-};
-
 /* Whether the kernel has this file; path: relative to the tracing directory. */
 bool instance_has(const struct instance *i, const char *path);
 

@@ -5,8 +5,6 @@
 #include <regex.h>
 
 #include "record/tracefs/dir.h"
-#include "base/array.h"
-#include "base/files.h"
 
 /* trace-cmd's rule: other characters than a glob's make it a regular expression. */
 static bool is_regex(const char *name)

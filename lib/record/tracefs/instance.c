@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A buffer of the host's: its files, the reasons when one is refused, opening, regions, start and stop. */
-#include "base/array.h"
 #include "record/tracefs/instance-priv.h"
-#include "base/files.h"
 
 #include <stdarg.h>
-#include <unistd.h>
 
 #include "record/tracefs/dynamic.h"
-#include "record/plan/plan.h"
 
 #define TEXT_MAX      (1u << 20)
 #define STATS_MAX     (64u << 10)
@@ -186,16 +182,6 @@ void instance_free(struct instance *i)
 	free(i->path);
 	free(i->clock);
 	free(i);
-}
-
-const char *instance_path(const struct instance *i)
-{
-	return i->path;
-}
-
-const char *instance_clock(const struct instance *i)
-{
-	return i->clock;
 }
 
 static bool region_is_one_event(const struct record_plan *plan)

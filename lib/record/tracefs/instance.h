@@ -8,13 +8,6 @@
 #include "record/plan/plan.h"
 #include "record/tracefs/undo.h"
 
-/*
- * A host tracefs buffer: the top one or instances/<name>. Made ready for a buffer_plan; every change
- * is journalled in the undo, which puts it back. Messages go to the log of the options and name the
- * file, the value and the kernel's error.
- */
-struct instance;
-
 /* The group of the events that hyptrace makes for itself (record/clock/cntvoff.h): -e finds none of them. */
 #define INSTANCE_OWN_EVENTS "hyptrace"
 
@@ -24,6 +17,22 @@ struct instance_opts {
 	const struct log *log;
 	/* Regular expressions for functions: instance_match_functions, or NULL: -EINVAL for each. */
 	int (*match)(int tracing_dirfd, const char *pattern, struct buf *out);
+};
+
+/*
+ * A host tracefs buffer: the top one or instances/<name>. Made ready for a buffer_plan; every change
+ * is journalled in the undo, which puts it back. Messages go to the log of the options and name the
+ * file, the value and the kernel's error.
+ */
+struct instance {
+	/* For others to read. */
+	char *path;  /* relative to the tracing directory: "." or "instances/x" */
+	char *clock; /* in use; NULL before setup */
+	/* Private. */
+	struct undo *undo;
+	const struct buffer_plan *buffer;
+	struct instance_opts o;
+	bool begins; /* --start-on's trigger is set */
 };
 
 /*
@@ -53,9 +62,8 @@ void instance_free(struct instance *i);
  * --max-graph-depth, which are files of the top directory. To be done before
  * trace_pipe_raw is opened: the kernel changes no tracer while that is read.
  *
- * An event that matches nothing is -ENOENT with a message that names it (with
- * plan->ignore_event_errors: a warning). What goes wrong with one event of many
- * that a pattern matches is a warning.
+ * An event that matches nothing is -ENOENT with a message that names it (with plan->ignore_event_errors: a
+ * warning). What goes wrong with one event of many that a pattern matches is a warning.
  */
 int instance_setup(struct instance *i);
 /* Whether events or a tracer are on in the buffer of this path ("." or "instances/x"); false: none there. */
@@ -82,7 +90,7 @@ int instance_make_region(struct undo *u, const struct record_plan *plan, const s
 int instance_begin_region(struct instance *i);
 /* The kernel no longer switches tracing on. To be done between two writes of 0 to tracing_on. */
 void instance_end_region(struct instance *i);
-/* The same for a buffer that a killed recorder left. path: as of instance_path(); event: trigger_plan's. */
+/* The same for a buffer that a killed recorder left. path: the instance's; event: trigger_plan's. */
 int instance_forget_region(struct undo *u, const char *path, const char *event);
 /* tracing_on: 1, 0 or -errno, which is not logged. */
 int instance_is_on(const struct instance *i);
@@ -94,8 +102,6 @@ int instance_stop(struct instance *i);	/* tracing_on 0, whatever the triggers do
 /* The path of one of its files, relative to the tracing directory; "" when it does not fit. Returns path. */
 const char *instance_file(const struct instance *i, char path[INSTANCE_PATH], const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-const char *instance_path(const struct instance *i);  /* relative to the tracing dir: "." or "instances/x" */
-const char *instance_clock(const struct instance *i); /* in use after setup */
 /*
  * Names of the systems with an event switched on, for the formats to be kept;
  * those that only a trigger may switch on are among them.

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The locks of the buffers that a recording changes, and whose undo is left to be done. */
 #include "record/tracefs/undo-priv.h"
-#include "base/array.h"
 #include "base/files.h"
-#include "base/strings.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #define PROC_LOCKS_MAX (16u << 20)
 /* Gone at a reboot, as what was changed is; the second where there is no /run (Android). */

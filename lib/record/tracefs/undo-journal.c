@@ -2,15 +2,9 @@
 /* The journal of undo: entries in memory and in a file, which is checked when it is read back. */
 #include "record/tracefs/undo-priv.h"
 #include "record/tracefs/dir.h"
-#include "base/array.h"
 #include "base/cursor.h"
-#include "base/files.h"
-#include "base/strings.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define JOURNAL_MAX (64u << 20)
 

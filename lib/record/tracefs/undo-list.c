@@ -2,10 +2,6 @@
 /* Files of tracefs that hold a list: read in the form in which they can be written back. */
 #include "record/tracefs/undo-priv.h"
 #include "base/files.h"
-#include "base/strings.h"
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #define LIST_MAX (16u << 20)
 

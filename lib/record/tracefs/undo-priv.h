@@ -66,10 +66,9 @@ void journal_pop(struct journal *j);
 /*
  * tracefs files that hold a list: what they show is not always what they take.
  *
- * The content of a list file in the form that can be written back, one entry a
- * line. Left out: comment lines ("#### all functions enabled ####", "no pid"),
- * functions with a command (they outlive O_TRUNC), and events that are on only
- * in soft mode, for a trigger's sake.
+ * The content of a list file in the form that can be written back, one entry a line. Left out: comment lines
+ * ("#### all functions enabled ####", "no pid"), functions with a command (they outlive O_TRUNC), and events
+ * that are on only in soft mode, for a trigger's sake.
  */
 int list_read(int dirfd, const char *path, struct buf *out);
 /*

@@ -2,15 +2,9 @@
 /* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
 #include "record/tracefs/undo.h"
 #include "record/tracefs/undo-priv.h"
-#include "base/array.h"
-#include "base/files.h"
-#include "base/strings.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #define VALUE_MAX (1u << 20)
 
@@ -348,8 +342,7 @@ int undo_add(struct undo *u, const char *path, const char *line)
 }
 
 /*
- * The parent is held for a moment, so that no other process locks the new directory, which its maker
- * removes.
+ * The parent is held for a moment, so that no other process locks the new directory, which its maker removes.
  */
 int undo_mkdir(struct undo *u, const char *path)
 {

@@ -2,14 +2,13 @@
 #ifndef HYPTRACE_UNDO_H
 #define HYPTRACE_UNDO_H
 
-#include "base/std.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*
- * Every change to tracefs goes through here: the old state is written to a
- * journal on disk *before* the change, so that the end of a recording, an error
- * half-way, and `hyptrace recover` after a kill -9 all put tracefs back in the
- * same way: newest change first.
+ * Every change to tracefs goes through here: the old state is written to a journal on disk *before* the
+ * change, so that the end of a recording, an error half-way, and `hyptrace recover` after a kill -9 all put
+ * tracefs back in the same way: newest change first.
  *
  * Journal: one record per line, tab-separated, values percent-escaped
  * (%, tab, newline, bytes outside 0x20..0x7e):
@@ -36,10 +35,9 @@ struct undo;
 int undo_open(struct undo **u, const char *tracing_dir, int dirfd, const char *journal,
 	      const struct log *log);
 /*
- * Reads the journal of a session that died. Fails with -EBADMSG on a line that
- * makes no sense (an absolute path, "..", an unknown word ...) before anything
- * is changed, with -EBUSY while that session lives or another records one of the
- * journal's buffers.
+ * Reads the journal of a session that died. Fails with -EBADMSG on a line that makes no sense (an absolute
+ * path, "..", an unknown word ...) before anything is changed, with -EBUSY while that session lives or
+ * another records one of the journal's buffers.
  */
 int undo_load(struct undo **u, const char *tracing_dir, int dirfd, const char *journal,
 	      const struct log *log);

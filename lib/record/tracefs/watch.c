@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Instance that records when the triggers of regions switched tracing on and off. */
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "file/dat/page.h"
 #include "record/tracefs/dir.h"
 #include "record/tracefs/instance-priv.h"
-#include "base/array.h"
-#include "base/files.h"
 
 #define WATCH_KB   "512"   /* of each CPU: some thousand events */
 #define WATCH_LATE 1000000 /* ns, in which a start has switched all CPUs on */
