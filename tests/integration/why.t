@@ -190,7 +190,7 @@ is "$("$hyptrace" why -q --json "$tmp/host.dat" "$tmp/guest.dat" | jq -r '.findi
 2.406005000 2.416232000 exit handling (IRQ), most of i
 1.001410000 1.001810000 exits for MMIO at 0x9000000:W
 2.406000000 2.416240000 interrupts from another CPU th
-1.001000000 1.001300000 exits for stage-2 faults of 10
+1.001000000 1.001300000 exits for stage-2 faults: 83 %
 2.406000000 2.416240000 irq tail: the slowest 3 of 120" "for programs: the longest stretch of each"
 
 # 100 timers and wake-ups on a vCPU, 2 ms apart; the last three fire 5 ms late
