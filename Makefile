@@ -504,6 +504,7 @@ install: all
 	$(call install_filled,agent/hypertrace/hypertrace-guest.pc.in,$(libdir)/pkgconfig/hypertrace-guest.pc)
 	$(call install_filled,packaging/systemd/hyptrace-agent.service.in,$(unitdir)/hyptrace-agent.service)
 	$(call install_filled,packaging/systemd/hyptrace-flight.service.in,$(unitdir)/hyptrace-flight.service)
+	$(call install_filled,packaging/systemd/hyptrace-ring.service.in,$(unitdir)/hyptrace-ring.service)
 	$(call install_filled,packaging/systemd/hyptrace-watch.service.in,$(unitdir)/hyptrace-watch.service)
 	install -D -m 644 -t $(DESTDIR)$(unitdir) packaging/systemd/hyptrace-agent.socket
 	$(install_plugin) -t $(DESTDIR)$(plugindir) $(PLUGIN_SO)

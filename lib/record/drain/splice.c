@@ -106,6 +106,8 @@ int rawpipe_wait(int fd, const struct drain *d)
 	struct timespec pause = { .tv_sec = (time_t)(d->sleep_us / 1000000),
 				  .tv_nsec = (long)(d->sleep_us % 1000000) * 1000 };
 
+	if (d->ring)
+		return poll(p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
 	if (d->sleep_us) {
 		return ppoll(p, 1, &pause, NULL) < 0 && errno != EINTR ? -errno : 0;
 	}
@@ -142,6 +144,10 @@ int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain 
 	m.copying = page_size != (uint32_t)sysconf(_SC_PAGESIZE);
 	n = ret;
 	while (n >= 0 && !atomic_load(d->stopping)) {
+		if (drain_rests(d)) {
+			n = rawpipe_wait(m.in, d);
+			continue;
+		}
 		n = rawpipe_move(&m, splice_move);
 		if (!n && drain_asked(d, &mark)) {
 			/* a sub-buffer that is filled in part is not spliced */

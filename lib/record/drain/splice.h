@@ -55,7 +55,7 @@ int drain_writer_sync(struct drain_writer *o);
 int rawpipe_drain(int dirfd, unsigned int cpu, uint32_t page_size, struct drain *d);
 
 /*
- * Waits d->sleep_us, or when that is 0 until fd is readable or 100 ms have passed
+ * Waits d->sleep_us (of a ring: for a signal), or when that is 0 until fd is readable or 100 ms have passed
  * (the kernel wakes no reader of a buffer that is filled below its mark); ends at
  * once when d is stopping. 0 or -errno.
  */

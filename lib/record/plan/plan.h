@@ -105,6 +105,7 @@ struct record_plan {
 	uint64_t max_cpu_kb;	   /* -m: of each CPU's pages, the newest; 0 = not given */
 	uint64_t max_bytes;	   /* --max-size: of pages, all buffers and guests; 0 = not given */
 	uint64_t flight_ms;	   /* --flight; 0 = not given */
+	bool ring;		   /* --ring, with --flight */
 	struct strlist notes;	   /* parts of --config that are not used, for messages */
 	struct trigger_plan start_on, stop_on;
 	struct trigger_plan dump_on; /* --dump-on, with --flight */

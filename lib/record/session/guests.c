@@ -96,6 +96,8 @@ int session_guests_prepare(struct session_guests *all, const char *output)
 	all->v = calloc(all->plan->n_guests, sizeof(*all->v));
 	if (!all->v)
 		return -ENOMEM;
+	if (all->plan->ring)
+		log_info(all->log, "--ring: guests' pages come all the time, for agents do not keep them");
 	ret = guests_ask_open(all) ?: guests_find(&all->found, &go);
 	while (!ret && all->n < all->plan->n_guests) {
 		all->n++;

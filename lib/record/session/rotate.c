@@ -49,7 +49,8 @@ struct rotate {
 	size_t n_marks;
 	uint64_t number; /* of the next file; 0: there is only one */
 	double began, cut_at;
-	uint64_t lost; /* up to the last cut */
+	uint64_t ended; /* boot ns */
+	uint64_t lost;	/* up to the last cut */
 	struct workers *writer;
 	bool writing, symbols, asked;
 	atomic_bool written, ending;
@@ -291,6 +292,9 @@ static int part_open(struct rotate_part *p)
 		ret = spool_part(&p->spools[i], piece->spool, r->s->log);
 		ret = ret ?: rotate_set_ranges(r, piece, p->spools[i], r->to);
 	}
+	if (!ret && r->s->plan->ring)
+		ret = ring_trim(p->spools[0], r->number, boot_ns() - r->s->plan->flight_ms * UNIT_MS,
+				r->s->log);
 	return ret;
 }
 
@@ -364,9 +368,10 @@ static void rotate_write(void *rotate, size_t job)
 	atomic_store(&r->written, true);
 }
 
-#define FLUSH_MS   5000 /* of a source; a machine at its limit needs more than one */
-#define MARKS	   64	/* in the seconds of --flight */
-#define SHOTS_KEPT 1024 /* of clocks, before what counts: four minutes of them */
+#define FLUSH_MS      5000  /* of a source; a machine at its limit needs more than one */
+#define FLUSH_RING_MS 60000 /* of all that a buffer holds */
+#define MARKS	      64    /* in the seconds of --flight */
+#define SHOTS_KEPT    1024  /* of clocks, before what counts: four minutes of them */
 
 /* Since when what counts is recorded. */
 static double rotate_since(const struct rotate *r)
@@ -495,7 +500,8 @@ void rotate_cut(struct session *s)
 	/* all that the host and the hypervisor have done by now is to be in what is cut */
 	for (size_t i = 0; i < s->n_tracks; i++)
 		if (strcmp(s->tracks[i].source->ops->kind, "profile"))
-			recorder_flush(s->recorder, s->tracks[i].source, FLUSH_MS);
+			recorder_flush(s->recorder, s->tracks[i].source,
+				       s->plan->ring ? FLUSH_RING_MS : FLUSH_MS);
 	rotate_positions(r, r->to);
 	r->cut_at = session_now();
 	r->error = 0;
@@ -520,8 +526,13 @@ static void rotate_keep(struct rotate *r)
 
 void rotate_keep_last(struct session *s)
 {
-	if (s->rotate)
-		rotate_keep(s->rotate);
+	struct rotate *r = s->rotate;
+
+	if (!r)
+		return;
+	if (s->plan->ring && s->n_tracks)
+		ring_trim(s->spool, r->number, r->ended - s->plan->flight_ms * UNIT_MS, s->log);
+	rotate_keep(r);
 }
 
 /* Finishes a written file. A flight recorder continues with what it has. */
@@ -587,6 +598,7 @@ void rotate_end(struct session *s)
 
 	if (!r)
 		return;
+	r->ended = boot_ns();
 	atomic_store(&r->ending, true);
 	if (r->writing)
 		rotate_reap(r);

@@ -137,4 +137,10 @@ void rotate_keep_last(struct session *s);
 /* Takes NULL. */
 void rotate_free(struct rotate *r);
 
+/*
+ * ring.c: of a spool's buffers of the host and the hypervisor only what is not over before `since`, boot ns,
+ * is to count, where that is their clock. number: as spool_set_ranges().
+ */
+int ring_trim(struct spool *spool, uint64_t number, uint64_t since, const struct log *log);
+
 #endif
