@@ -80,6 +80,9 @@ BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
 # libvirt's headers check the types of what is loaded at run time; everything works without
 LIBVIRT_CFLAGS := $(shell $(PKG_CONFIG) --exists libvirt-qemu && echo -DHYPTRACE_LIBVIRT `$(PKG_CONFIG) --cflags libvirt-qemu`)
 
+# so do those of libmicrohttpd, for hyptrace watch --listen
+MICROHTTPD_CFLAGS := $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo -DHYPTRACE_MICROHTTPD `$(PKG_CONFIG) --cflags libmicrohttpd`)
+
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
 # sanitised code is for tests: half the compiling, and lines are all that their reports show
@@ -188,6 +191,7 @@ $(O)/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/lib/record/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
+$(O)/lib/record/watch/serve.o: CPPFLAGS += $(if $(STATIC),,$(MICROHTTPD_CFLAGS))
 
 # the view's page: its style and its script within, which its policy allows by their hashes
 PAGE := lib/convert/view/page

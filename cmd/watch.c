@@ -14,12 +14,15 @@
 #include "base/signals.h"
 #include "read/inputs.h"
 #include "record/tracefs/dir.h"
+#include "record/watch/serve.h"
 #include "record/watch/watcher.h"
 
 struct watch_opts {
 	uint64_t interval; /* ms */
 	uint64_t top, max_series;
 	const char *metrics, *journal;
+	struct transport_addr listen;
+	bool listens;
 	bool no_exits, once, restore, quiet;
 	enum answer_form form;
 };
@@ -29,6 +32,16 @@ struct watch_opts {
 
 #define WATCH(field) .off = offsetof(struct watch_opts, field)
 
+static int watch_set_listen(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct watch_opts *w = ctx;
+
+	w->listens = true;
+	return serve_parse(&w->listen, arg)
+		       ? opts_wrong(err, o, arg, "not unix:PATH, 127.0.0.1:PORT or [::1]:PORT")
+		       : 0;
+}
+
 static const struct opt watch_rows[] = {
 	OPT_DURATION('i', "interval", "time from one look to the next (10s)", UNIT_S, UNIT_MS,
 		     WATCH(interval), .min = 100, .max = 3600000),
@@ -36,6 +49,8 @@ static const struct opt watch_rows[] = {
 	    "write Prometheus' metrics to FILE at each look; ends with .prom for\n"
 	    "node_exporter",
 	    opts_set_text, WATCH(metrics)),
+	OPT(0, "listen", "ADDRESS", "serve them over HTTP, too: unix:PATH, 127.0.0.1:PORT or [::1]:PORT",
+	    watch_set_listen),
 	OPT(0, "once", NULL, "one look, an interval after the start; then exit", opts_set_flag, WATCH(once)),
 	OPT(0, "no-exits", NULL, "only stolen time and wake-ups, which cost guests less", opts_set_flag,
 	    WATCH(no_exits)),
@@ -149,34 +164,58 @@ static int watch_print(struct watcher *w, const struct watch_opts *o, const stru
 
 /* ---- looks -------------------------------------------------------------------------------------- */
 
-/* One look, and what the options want of it. */
-static int watch_look(struct watcher *w, const struct watch_opts *o, const struct log *log)
+/* Metrics to a file and to readers. server NULL: there are none. */
+static int watch_publish(struct watcher *w, const struct watch_opts *o, struct serve *server,
+			 const struct log *log)
 {
 	struct buf text = { 0 };
+	int ret = 0;
+
+	watcher_metrics(w, &text);
+	if (o->metrics)
+		ret = output_write(o->metrics, &text, &(struct inputs){ 0 }, log);
+	if (!ret && server)
+		ret = serve_put(server, &text);
+	buf_release(&text);
+	return ret;
+}
+
+/* One look, and what the options want of it. */
+static int watch_look(struct watcher *w, const struct watch_opts *o, struct serve *server,
+		      const struct log *log)
+{
+	bool publishes = o->metrics || server;
 	int ret = watcher_look(w);
 
-	if (!ret && o->metrics) {
-		watcher_metrics(w, &text);
-		ret = output_write(o->metrics, &text, &(struct inputs){ 0 }, log);
-	}
-	buf_release(&text);
-	if (!ret && (!o->metrics || o->form != ANSWER_TEXT))
+	if (!ret && publishes)
+		ret = watch_publish(w, o, server, log);
+	if (!ret && (!publishes || o->form != ANSWER_TEXT))
 		ret = watch_print(w, o, log);
 	return ret;
 }
 
-static int watch_loop(struct watcher *w, const struct watch_opts *o, int stop_fd, const struct log *log)
+#define WATCH_IDLE_MS 1000 /* at most, before idle readers are looked for */
+
+static int watch_loop(struct watcher *w, const struct watch_opts *o, struct serve *server, int stop_fd,
+		      const struct log *log)
 {
 	uint64_t interval = o->interval * UNIT_MS, next = mono_ns() + interval;
-	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
-	int ret = 0;
+	struct pollfd p[2] = { { .fd = stop_fd, .events = POLLIN },
+			       { .fd = server ? serve_fd(server) : -1, .events = POLLIN } };
+	int ret = server ? watch_publish(w, o, server, log) : 0;
 
-	while (!ret && !stop.revents) {
+	while (!ret && !p[0].revents) {
 		uint64_t now = mono_ns();
 
-		if (now < next && poll(&stop, 1, (int)((next - now + UNIT_MS - 1) / UNIT_MS)) >= 0)
+		if (now < next) {
+			uint64_t ms = (next - now + UNIT_MS - 1) / UNIT_MS;
+
+			poll(p, ARRAY_SIZE(p), (int)(server && ms > WATCH_IDLE_MS ? WATCH_IDLE_MS : ms));
+			if (server)
+				serve_run(server);
 			continue;
-		ret = watch_look(w, o, log);
+		}
+		ret = watch_look(w, o, server, log);
 		if (o->once)
 			break;
 		/* after a long stop of the machine the looks in between are not made up for */
@@ -196,14 +235,18 @@ static int watch_run(const struct watch_opts *o, const struct log *log, bool *pa
 				     .max_series = o->max_series,
 				     .log = log };
 	struct watcher *w = NULL;
+	struct serve *server = NULL;
 	/* first, so that all is put back whenever a signal comes */
 	int stop_fd = stop_signals(), ret = !dir ? -ENOENT : stop_fd < 0 ? stop_fd : 0;
 
 	ret = ret ?: watcher_restore(&opts);
+	if (!ret && !o->restore && o->listens)
+		ret = serve_open(&server, &o->listen, log);
 	if (!ret && !o->restore)
-		ret = watcher_open(&w, &opts) ?: watch_loop(w, o, stop_fd, log);
+		ret = watcher_open(&w, &opts) ?: watch_loop(w, o, server, stop_fd, log);
 	*part = w && (w->part || !w->n_vcpus);
 	ret = watcher_close(w) ?: ret;
+	serve_close(server);
 	fd_close(&stop_fd);
 	free(dir);
 	return ret;

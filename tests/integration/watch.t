@@ -179,6 +179,12 @@ free_port() {
 asked() { # QUERY PATTERN
 	promtool query instant "http://127.0.0.1:$port" "$1" 2>/dev/null | grep -q "$2"
 }
+# A watch that serves, with the file of another one for node_exporter. The fake is never emptied, so that what it
+# serves grows at each look.
+served=$(free_port)
+"$hyptrace" watch --interval 100ms --journal "$journal" -q --listen "127.0.0.1:$served" --metrics "$tmp/served.prom" \
+	2>"$tmp/serve.err" &
+server_pid=$!
 if command -v prometheus >/dev/null && command -v prometheus-node-exporter >/dev/null; then
 	exporter=$(free_port) port=$(free_port)
 	mkdir "$tmp/textfiles"
@@ -186,22 +192,78 @@ if command -v prometheus >/dev/null && command -v prometheus-node-exporter >/dev
 	prometheus-node-exporter --collector.disable-defaults --collector.textfile \
 		--collector.textfile.directory="$tmp/textfiles" --web.listen-address="127.0.0.1:$exporter" 2>"$tmp/exporter.log" &
 	exporter_pid=$!
-	printf 'scrape_configs:\n- job_name: host\n  scrape_interval: 1s\n  static_configs:\n  - targets: ["127.0.0.1:%s"]\n' \
-		"$exporter" >"$tmp/prometheus.yml"
+	echo 'scrape_configs:' >"$tmp/prometheus.yml"
+	for target in "file $exporter" "served $served"; do
+		printf -- '- job_name: %s\n  scrape_interval: 1s\n  static_configs:\n  - targets: ["127.0.0.1:%s"]\n' $target
+	done >>"$tmp/prometheus.yml"
 	prometheus --config.file="$tmp/prometheus.yml" --storage.tsdb.path="$tmp/tsdb" \
 		--web.listen-address="127.0.0.1:$port" 2>"$tmp/prometheus.log" &
 	prometheus_pid=$!
-	wait_for asked 'topk(1, hyptrace_vcpu_stolen_seconds_total)' 'by="hog".*vcpu="0", vm="Guest"} => 1.638159623'
+	wait_for asked 'topk(1, hyptrace_vcpu_stolen_seconds_total{job="file"})' 'by="hog".*vcpu="0", vm="Guest"} => 1.638159623'
 	ok $? "Prometheus names who stole most" || diag "$(tail -n 3 "$tmp/exporter.log" "$tmp/prometheus.log")"
 	asked 'histogram_quantile(0.5, hyptrace_vcpu_wakeup_seconds_bucket)' ' => 0.0[0-9]*'
 	ok $? "... and a quantile of the wake-ups"
 	asked node_textfile_scrape_error ' => 0 '
 	ok $? "... and node_exporter found no error"
+	if [ -s "$tmp/serve.err" ]; then
+		skip 1 "built without libmicrohttpd"
+	else
+		wait_for asked 'topk(1, hyptrace_vcpu_stolen_seconds_total{job="served"})' 'by="hog".*vcpu="0", vm="Guest"} => [1-9]'
+		ok $? "... from --listen, too" || diag "$(tail -n 3 "$tmp/prometheus.log")"
+	fi
 	kill $exporter_pid $prometheus_pid
 	wait $exporter_pid $prometheus_pid
 else
-	skip 3 "no prometheus or no prometheus-node-exporter"
+	skip 4 "no prometheus or no prometheus-node-exporter"
 fi
+
+# get PATH [OPTION...]: what curl says of the watch that serves: status, then its type
+get() {
+	curl -s -m 20 -o "$tmp/got" -w '%{http_code} %{content_type}' "${@:2}" "http://127.0.0.1:$served$1"
+}
+if [ -s "$tmp/serve.err" ]; then
+	like "$(<"$tmp/serve.err")" 'built without libmicrohttpd, .* --metrics FILE$' "without libmicrohttpd: the reason, and what to do"
+elif ! command -v curl >/dev/null; then
+	skip 10 "no curl"
+else
+	is "$(get /metrics)" "200 text/plain; version=0.0.4; charset=utf-8" "--listen: GET /metrics"
+	is "$(grep '^# ' "$tmp/got")" "$(grep '^# ' "$tmp/served.prom")" "... are the metrics"
+	is "$(get /) $(get /metrics/x)" "404 text/plain 404 text/plain" "... and nothing else is there"
+	is "$(get /metrics -d x) $(get /metrics -X DELETE)" "405  405 " "... and nothing is taken"
+	# as many as are admitted: some say nothing, some ask and do not read
+	perl -MIO::Socket::INET -e '
+		my @held = map { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$ARGV[0]") or die } 1 .. 8;
+		print { $held[$_] } "GET /metrics HTTP/1.1\r\n", $_ % 4 ? "Host: x\r\n\r\n" : "" for 4 .. 7;
+		$_->flush for @held;
+		print "held\n"; STDOUT->flush;
+		sleep 60' "$served" >"$tmp/held" &
+	held=$!
+	wait_for grep -q held "$tmp/held"
+	rm "$tmp/served.prom"
+	wait_for test -e "$tmp/served.prom"
+	ok $? "readers that hang: the looks go on"
+	is "$(get /metrics)" "200 text/plain; version=0.0.4; charset=utf-8" "... and another reader gets its answer, once they are dropped"
+	kill $held
+	is "$(timeout 10 "$hyptrace" watch --once --journal none --listen "127.0.0.1:$served" 2>&1)" \
+		"hyptrace: cannot listen on tcp:127.0.0.1:$served: Address already in use" "a port in use: the reason"
+	kill $server_pid
+	wait $server_pid
+	"$hyptrace" watch --interval 100ms --journal "$journal" -q --listen "unix:$tmp/socket" 2>"$tmp/serve.err" &
+	server_pid=$!
+	wait_for test -S "$tmp/socket"
+	is "$(get /metrics --unix-socket "$tmp/socket") $(stat -c %a "$tmp/socket")" \
+		"200 text/plain; version=0.0.4; charset=utf-8 600" "--listen unix:PATH, for its own user"
+	for address in "0.0.0.0:1" "192.0.2.1:80" "[::]:80" "localhost:80" 127.0.0.1 unix:; do
+		watch --once --listen "$address"
+		echo "$status $err"
+	done >"$tmp/refused"
+	is "$(grep -vc "^2 hyptrace watch: --listen .*: not unix:PATH, 127.0.0.1:PORT or \[::1\]:PORT$" "$tmp/refused")" 0 \
+		"addresses that another machine could reach are refused" || diag "$(<"$tmp/refused")"
+fi
+kill $server_pid 2>/dev/null
+wait $server_pid
+[ ! -e "$tmp/socket" ]
+ok $? "the socket goes with it"
 
 watch --once --top 1
 like "$out" '^Guest:0  \(others\)  2\.130ms$' "text: --top 1 leaves one name, the rest is in one sum"

@@ -18,7 +18,7 @@ PACKAGECONFIG[screen] = ",,ncurses"
 PACKAGECONFIG[functions] = ",,elfutils"
 PACKAGECONFIG[perfetto] = ",,libdeflate"
 PACKAGECONFIG[ctf] = ",,babeltrace2"
-PACKAGECONFIG[watch] = ",,libtracefs"
+PACKAGECONFIG[watch] = ",,libtracefs libmicrohttpd"
 
 # CFLAGS, CPPFLAGS and LDFLAGS come by the environment, to which the Makefile adds
 EXTRA_OEMAKE = "O='${B}' CC='${CC}' CXX='${CXX}' AR='${AR}' OBJCOPY='${OBJCOPY}' STRIP= \
