@@ -245,6 +245,8 @@ static int prepare_spool(struct session *s)
 	ret = path ? spool_set(s->spool, "output", path) ?: spool_set(s->spool, "uname", text) ?:
 			     spool_set_number(s->spool, "traceid", traceid)
 		   : -ENOMEM;
+	if (!ret && s->plan->flight_ms)
+		ret = spool_set_number(s->spool, SPOOL_FLIGHT, (uint64_t)getpid());
 	free(path);
 	return ret;
 }
