@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "watch-priv.h"
 #include "base/answer.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -14,21 +15,26 @@
 #include "base/signals.h"
 #include "read/inputs.h"
 #include "record/tracefs/dir.h"
+#include "record/watch/breach.h"
 #include "record/watch/serve.h"
 #include "record/watch/watcher.h"
 
 struct watch_opts {
 	uint64_t interval; /* ms */
-	uint64_t top, max_series;
+	uint64_t top, max_series, hyp_window;
 	const char *metrics, *journal;
 	struct transport_addr listen;
 	bool listens;
+	struct breach breach;
+	struct watch_dumps dumps;
 	bool no_exits, once, restore, quiet;
 	enum answer_form form;
 };
 
 /* Gone at a reboot, as what it is about. */
 #define WATCH_JOURNAL "/run/hyptrace-watch.journal"
+/* Of the systemd units. */
+#define WATCH_DUMP_DIR "/var/lib/hyptrace"
 
 #define WATCH(field) .off = offsetof(struct watch_opts, field)
 
@@ -42,6 +48,14 @@ static int watch_set_listen(void *ctx, const struct opt *o, const char *arg, str
 		       : 0;
 }
 
+static int watch_set_breach(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct watch_opts *w = ctx;
+
+	w->dumps.when = arg;
+	return breach_parse(&w->breach, arg) ? opts_wrong(err, o, arg, "none of: " BREACH_FORMS) : 0;
+}
+
 static const struct opt watch_rows[] = {
 	OPT_DURATION('i', "interval", "time from one look to the next (10s)", UNIT_S, UNIT_MS,
 		     WATCH(interval), .min = 100, .max = 3600000),
@@ -51,9 +65,21 @@ static const struct opt watch_rows[] = {
 	    opts_set_text, WATCH(metrics)),
 	OPT(0, "listen", "ADDRESS", "serve them over HTTP, too: unix:PATH, 127.0.0.1:PORT or [::1]:PORT",
 	    watch_set_listen),
+	OPT(0, "dump-when", "LIMIT",
+	    "while an interval is beyond the limit, let the flight recorder of --dump-dir\n"
+	    "write what it holds: " BREACH_FORMS,
+	    watch_set_breach),
+	OPT(0, "dump-dir", "DIR", "where the flight recorder's files are (" WATCH_DUMP_DIR ")", opts_set_text,
+	    WATCH(dumps.dir)),
+	OPT(0, "dump-max", "N", "at most so many dumps (10)", opts_set_number, WATCH(dumps.max), .min = 1,
+	    .max = 10000),
+	OPT_DURATION(0, "dump-gap", "none sooner than so long after another one (10min)", UNIT_S, UNIT_MS,
+		     WATCH(dumps.gap), .max = 86400000ull * 365),
 	OPT(0, "once", NULL, "one look, an interval after the start; then exit", opts_set_flag, WATCH(once)),
 	OPT(0, "no-exits", NULL, "only stolen time and wake-ups, which cost guests less", opts_set_flag,
 	    WATCH(no_exits)),
+	OPT_DURATION(0, "hyp-window", "sample the hypervisor for so long at each look (not at all)", UNIT_MS,
+		     1, WATCH(hyp_window), .min = UNIT_MS, .max = UNIT_S),
 	OPT('t', "top", "N", "so many names of each vCPU have their own series (10)", opts_set_number,
 	    WATCH(top), .min = 1, .max = 1000),
 	OPT(0, "max-series", "N", "at most so many series of vCPUs (10000)", opts_set_number,
@@ -181,12 +207,16 @@ static int watch_publish(struct watcher *w, const struct watch_opts *o, struct s
 }
 
 /* One look, and what the options want of it. */
-static int watch_look(struct watcher *w, const struct watch_opts *o, struct serve *server,
-		      const struct log *log)
+static int watch_look(struct watcher *w, struct watch_opts *o, struct serve *server, const struct log *log)
 {
 	bool publishes = o->metrics || server;
 	int ret = watcher_look(w);
+	char worst[300];
 
+	if (!ret && o->breach.metric && breach_holds(&o->breach, w, mono_ns(), worst))
+		dumps_ask(&o->dumps, worst, log);
+	w->breaches = o->dumps.breaches;
+	w->dumps = o->dumps.n;
 	if (!ret && publishes)
 		ret = watch_publish(w, o, server, log);
 	if (!ret && (!publishes || o->form != ANSWER_TEXT))
@@ -194,9 +224,9 @@ static int watch_look(struct watcher *w, const struct watch_opts *o, struct serv
 	return ret;
 }
 
-#define WATCH_IDLE_MS 1000 /* at most, before idle readers are looked for */
+#define WATCH_IDLE_MS 1000 /* at most, before idle readers and dumps are looked after */
 
-static int watch_loop(struct watcher *w, const struct watch_opts *o, struct serve *server, int stop_fd,
+static int watch_loop(struct watcher *w, struct watch_opts *o, struct serve *server, int stop_fd,
 		      const struct log *log)
 {
 	uint64_t interval = o->interval * UNIT_MS, next = mono_ns() + interval;
@@ -210,9 +240,11 @@ static int watch_loop(struct watcher *w, const struct watch_opts *o, struct serv
 		if (now < next) {
 			uint64_t ms = (next - now + UNIT_MS - 1) / UNIT_MS;
 
-			poll(p, ARRAY_SIZE(p), (int)(server && ms > WATCH_IDLE_MS ? WATCH_IDLE_MS : ms));
+			poll(p, ARRAY_SIZE(p),
+			     (int)((server || o->dumps.file) && ms > WATCH_IDLE_MS ? WATCH_IDLE_MS : ms));
 			if (server)
 				serve_run(server);
+			dumps_go_on(&o->dumps, log);
 			continue;
 		}
 		ret = watch_look(w, o, server, log);
@@ -224,13 +256,14 @@ static int watch_loop(struct watcher *w, const struct watch_opts *o, struct serv
 	return ret;
 }
 
-static int watch_run(const struct watch_opts *o, const struct log *log, bool *part)
+static int watch_run(struct watch_opts *o, const struct log *log, bool *part)
 {
 	char *dir = tracefs_dir(getenv("HYPTRACE_TRACING_DIR"), log);
 	struct watcher_opts opts = { .tracing_dir = dir,
 				     .journal = strcmp(o->journal, "none") ? o->journal : NULL,
 				     .root = getenv("HYPTRACE_ROOT") ?: "",
 				     .no_exits = o->no_exits,
+				     .hyp_window = o->hyp_window,
 				     .top = o->top,
 				     .max_series = o->max_series,
 				     .log = log };
@@ -254,7 +287,7 @@ static int watch_run(const struct watch_opts *o, const struct log *log, bool *pa
 
 #else
 
-static int watch_run(const struct watch_opts *o, const struct log *log, bool *part)
+static int watch_run(struct watch_opts *o, const struct log *log, bool *part)
 {
 	return log_fail(log, -ENOTSUP,
 			"this hyptrace was built without libtracefs, which watch needs; install "
@@ -267,7 +300,11 @@ static int watch_run(const struct watch_opts *o, const struct log *log, bool *pa
 
 int cmd_watch(int argc, char **argv)
 {
-	struct watch_opts o = { .interval = 10000, .top = 10, .max_series = 10000, .journal = WATCH_JOURNAL };
+	struct watch_opts o = { .interval = 10000,
+				.top = 10,
+				.max_series = 10000,
+				.journal = WATCH_JOURNAL,
+				.dumps = { .dir = WATCH_DUMP_DIR, .max = 10, .gap = 600000 } };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	bool part = false;

@@ -150,9 +150,13 @@ hyptrace_vcpu_exit_seconds_sum{vm="Guest",vcpu="0",reason="IRQ"} 10.737418240
 hyptrace_vcpu_exit_seconds_count{vm="Guest",vcpu="0",reason="IRQ"} 1
 hyptrace_vcpu_exit_seconds_sum{vm="Guest",vcpu="1",reason="WFx"} 0.000110439
 hyptrace_vcpu_exit_seconds_count{vm="Guest",vcpu="1",reason="WFx"} 1
+hyptrace_hyp_windows_total 0
+hyptrace_hyp_missed_windows_total 0
 hyptrace_watch_vcpus 2
 hyptrace_watch_dropped_total 3
-hyptrace_watch_left_out_series 0' "metrics: vCPUs by their names, reasons by theirs, hostile names escaped, others' threads left out"
+hyptrace_watch_left_out_series 0
+hyptrace_watch_breaches_total 0
+hyptrace_watch_dumps_total 0' "metrics: vCPUs by their names, reasons by theirs, hostile names escaped, others' threads left out"
 is "$(sed -n 's/^hyptrace_vcpu_wakeup_seconds_bucket.*le="\(.*\)"} /\1 /p' "$tmp/w.prom" | tr '\n' ';')" \
 	"0.000001024 0;0.000004096 0;0.000016384 0;0.000065536 0;0.000262144 1;0.001048576 1;0.004194304 1;0.016777216 1;0.067108864 3;0.268435456 3;1.073741824 3;4.294967296 3;+Inf 3;" \
 	"buckets of a histogram, each with those below"
@@ -275,6 +279,65 @@ like "$err" '^hyptrace: warning: 61 series are left out; raise --max-series$' ".
 watch --once --no-exits --metrics "$tmp/w.prom"
 is "$status $(grep -c '^hyptrace_vcpu_exit' "$tmp/w.prom") $(grep -c '^hyptrace_vcpu_wakeup' "$tmp/w.prom")" "0 0 15" "--no-exits"
 
+# ---- dumps ------------------------------------------------------------------------------------
+
+# limit LIMIT: what a watch of some looks says of it; the metrics are in $tmp/w.prom
+limit() {
+	rm -f "$tmp/w.prom"
+	"$hyptrace" watch --interval 100ms --journal none --dump-when "$1" --dump-dir "$tmp/dumps" --metrics "$tmp/w.prom" "${@:2}" \
+		2>"$tmp/limit.err" &
+	pid=$!
+	wait_for grep -qs '^hyptrace_watch_vcpus' "$tmp/w.prom"
+}
+limited() {
+	kill $pid
+	wait $pid
+}
+mkdir "$tmp/dumps"
+limit 'wakeup_p99 > 60ms'
+wait_for grep -q '^hyptrace_watch_breaches_total [1-9]' "$tmp/w.prom"
+limited
+is "$(grep -o 'warning: .*' "$tmp/limit.err")" "warning: Guest:0 66.354 ms: 'wakeup_p99 > 60ms' holds, no dump into '$tmp/dumps': no flight recorder writes there; start one: systemctl start hyptrace-ring" \
+	"--dump-when without a flight recorder: the value, and what to do, once"
+limit 'wakeup_p99 > 70ms'
+limited
+limit 'stolen > 10% for 1h'
+limited
+is "$(sed -n 's/^hyptrace_watch_breaches_total //p' "$tmp/w.prom") $(grep -c warning "$tmp/limit.err")" "0 0" "... neither what is less nor what lasts less long"
+for wrong in 'stolen > 5ms' 'wakeup_p99 > 5%' 'wakeup_p99 > 5' 'stolen < 5%' 'x > 5%' 'stolen > 5% for' 'stolen > 5% for 1s and'; do
+	watch --once --dump-when "$wrong"
+	echo "$status"
+done >"$tmp/wrong"
+is "$(sort -u "$tmp/wrong")" 2 "limits that make no sense are refused"
+
+# a flight recorder, on a tracefs of its own
+if [ -w /dev/shm ]; then
+	"$build/tests/integration/fake-android" "$tmp/tracefs" android16
+	pages_once "$tmp/tracefs"
+	HYPTRACE_TRACING_DIR=$tmp/tracefs "$hyptrace" record -o "$tmp/dumps/watched-$$.dat" -e kvm --flight 5 --ring 2>"$tmp/flight.err" &
+	recorder=$!
+	wait_for test -e "/dev/shm/hyptrace-watched-$$.dat.spool/range"
+	limit 'stolen > 10%' --dump-max 1
+	wait_for test -s "$tmp/dumps/watched-$$.001.dat.why.txt"
+	wait_for grep -q 'as many as --dump-max' "$tmp/limit.err"
+	limited
+	is "$(sed -n 's/^hyptrace_watch_dumps_total //p' "$tmp/w.prom")" 1 "--dump-max: there is one dump"
+	is "$(find "$tmp/dumps" -name 'watched-*' -printf '%f\n' | sort)" "watched-$$.001.dat
+watched-$$.001.dat.why.txt" "... with its causes beside it"
+	like "$(<"$tmp/limit.err")" "warning: Guest:0 [0-9.]+ %: 'stolen > 10%' holds, $tmp/dumps/watched-$$.001.dat will have the seconds before$" "... which is said"
+	unlike "$(<"$tmp/dumps/watched-$$.001.dat.why.txt")" 'cannot read' "... and the dump can be read"
+	limit 'stolen > 10%' --dump-gap 1h
+	wait_for test -e "$tmp/dumps/watched-$$.002.dat.why.txt"
+	wait_for grep -q 'not older than --dump-gap' "$tmp/limit.err"
+	ok $? "--dump-gap"
+	limited
+	kill -INT $recorder
+	wait $recorder
+	is "$? $(grep -c 'watched-' "$tmp/flight.err")" "0 3" "the recorder goes on meanwhile" || diag "$(<"$tmp/flight.err")"
+else
+	skip 6 "no /dev/shm"
+fi
+
 # ---- what is changed, and a kill --------------------------------------------------------------
 
 "$hyptrace" watch --interval 100ms --journal "$journal" --metrics "$tmp/w.prom" 2>"$tmp/err2" &
@@ -366,8 +429,32 @@ else
 fi
 is "$(grep -o 'hyptrace_[a-z_]*[a-z]' Documentation/watch.md | sed 's/_\(bucket\|sum\|count\)$//' | sort -u | comm -23 - \
 	<(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$tmp/first.prom" | sort))" "" "the metrics that the page names are there"
+dashboard=packaging/grafana/hyptrace.json
+jq -r '.. | .expr? // empty, (.query? | objects | .query)' $dashboard >"$tmp/queries"
+is "$(grep -o 'hyptrace_[a-z_]*[a-z]' "$tmp/queries" | sed 's/_\(bucket\|sum\|count\)$//' | sort -u | comm -23 - \
+	<(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$tmp/first.prom" | sort))" "" "the dashboard's metrics are there"
+if command -v promtool >/dev/null; then
+	# as rules, for which variables get values
+	{
+		echo 'groups: [{name: x, rules: ['
+		jq -r '.. | .expr? // empty' $dashboard | sed "s/\\\$__rate_interval/1m/g; s/.*/expr: '&'},/" | cat -n | sed 's/^ *\([0-9]*\)/{record: "x\1",/'
+		echo ']}]'
+	} >"$tmp/dashboard.yml"
+	like "$(promtool check rules "$tmp/dashboard.yml" 2>&1)" '^ *SUCCESS: [0-9]* rules found' "... which Prometheus understands"
+else
+	skip 1 "no promtool (Debian: prometheus)"
+fi
 is "$(sed -n 's/^\.B \(hyptrace_[a-z_]*\).*/\1/p' Documentation/hyptrace-watch.1 | grep -v '_\(stolen\|wakeup\|exit\)$' | sort)" \
 	"$(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$tmp/first.prom" | sort)" "the manual has all metrics"
+
+watch --once --hyp-window 10ms
+is "$status" 3 "--hyp-window without a hypervisor: status 3"
+like "$err" 'the hypervisor is not sampled: .* hyptrace doctor$' "... with the reason"
+printf 'write\tinstances/hyptrace-watch/buffer_size_kb\t1410\n' >"$journal.hyp"
+chmod 600 "$journal.hyp"
+watch --restore
+is "$status $err $(<"$instance/buffer_size_kb") $(ls "$journal"* 2>/dev/null)" \
+	"0 hyptrace: warning: a killed watch had left the hypervisor's buffer in use: put back 1410 " "... after a kill in a window that is put back"
 
 # ---- what is missing --------------------------------------------------------------------------
 
