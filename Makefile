@@ -80,7 +80,7 @@ BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
 # libvirt's headers check the types of what is loaded at run time; everything works without
 LIBVIRT_CFLAGS := $(shell $(PKG_CONFIG) --exists libvirt-qemu && echo -DHYPTRACE_LIBVIRT `$(PKG_CONFIG) --cflags libvirt-qemu`)
 
-# so do those of libmicrohttpd, for hyptrace watch --listen
+# hyptrace watch --listen, which loads it at run time
 MICROHTTPD_CFLAGS := $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo -DHYPTRACE_MICROHTTPD `$(PKG_CONFIG) --cflags libmicrohttpd`)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
@@ -191,7 +191,7 @@ $(O)/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/lib/record/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
-$(O)/lib/record/watch/serve.o: CPPFLAGS += $(if $(STATIC),,$(MICROHTTPD_CFLAGS))
+$(O)/lib/record/watch/serve.o $(O)/cmd/watch.o: CPPFLAGS += $(if $(STATIC),,$(MICROHTTPD_CFLAGS))
 
 # the view's page: its style and its script within, which its policy allows by their hashes
 PAGE := lib/convert/view/page

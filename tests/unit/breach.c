@@ -40,7 +40,6 @@ static void test_values(void **state)
 	assert_false(holds(&b, "wakeup_p99 > 17ms", &w, worst));
 	assert_false(holds(&b, "hyp > 0%", &w, worst));
 	w.hyp.n = 2;
-	w.hyp.n_reasons = 2;
 	w.hyp.shares[0][1] = 0.02;
 	w.hyp.shares[1][1] = 0.01;
 	assert_true(holds(&b, "hyp > 2.9%", &w, worst));
@@ -73,17 +72,10 @@ static void test_time(void **state)
 
 static void test_refused(void **state)
 {
-	static const char *const wrong[] = { "",
-					     "stolen",
-					     "stolen > ",
-					     "stolen > 5",
-					     "stolen > 5ms",
-					     "stolen < 5%",
-					     "exits > 5%",
-					     "wakeup_p99 > 5%",
-					     "hyp > 5% for",
-					     "hyp > 5% f", "hyp > 5% for 2",
-					     "hyp > 5% for 1s x" };
+	static const char *const wrong[] = { "",	   "stolen",	      "stolen > ",
+					     "stolen > 5", "stolen > 5ms",    "stolen < 5%",
+					     "exits > 5%", "wakeup_p99 > 5%", "hyp > 5% for",
+					     "hyp > 5% f", "hyp > 5% for 2",  "hyp > 5% for 1s x" };
 	struct breach b;
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)

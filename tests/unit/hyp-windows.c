@@ -36,8 +36,8 @@ static void window_add(struct hyp_windows *h, const char *text)
 
 static double newest(const struct hyp_windows *h, const char *reason)
 {
-	for (size_t i = 0; i < h->n_reasons; i++)
-		if (!strcmp(h->reasons[i], reason))
+	for (size_t i = 0; i <= hyp_reasons_n; i++)
+		if (!strcmp(hyp_windows_reason(i), reason))
 			return h->shares[i][(h->n - 1) % HYP_WINDOWS];
 	return -1;
 }
@@ -82,7 +82,7 @@ static void test_missed(void **state)
 
 static void test_mean(void **state)
 {
-	struct hyp_windows h = { .n_reasons = 1, .n = 1, .shares[0] = { 0.01, 0.03 } };
+	struct hyp_windows h = { .n = 1, .shares[0] = { 0.01, 0.03 } };
 	double mean, error;
 
 	assert_false(hyp_windows_mean(&h, 0, &mean, &error));
@@ -99,22 +99,17 @@ static void test_mean(void **state)
 	assert_float_equal(error, 0.01 / sqrt(HYP_WINDOWS - 1), 1e-12);
 }
 
+/* A kernel may have further ones. */
 static void test_reasons(void **state)
 {
 	struct hyp_windows h = { 0 };
 
-	for (int i = 0; i < HYP_REASONS + 5; i++) {
-		char text[200];
-
-		snprintf(text, sizeof(text),
-			 "[000]\t   10.020000: hyp_enter reason=r%d vcpu=0\n"
-			 "[000]\t   10.021000: hyp_exit reason=eret_host vcpu=0\n",
-			 i);
-		window_add(&h, text);
-	}
-	assert_int_equal(h.n_reasons, HYP_REASONS);
-	assert_string_equal(h.reasons[HYP_REASONS - 1], HYP_OTHERS);
-	assert_float_equal(newest(&h, HYP_OTHERS), 0.005, 1e-9);
+	assert_true(hyp_reasons_n < HYP_REASONS);
+	window_add(&h, "[000]\t   10.020000: hyp_enter reason=r1 vcpu=0\n"
+		       "[000]\t   10.021000: hyp_exit reason=eret_host vcpu=0\n"
+		       "[000]\t   10.030000: hyp_enter reason=r2 vcpu=0\n"
+		       "[000]\t   10.032000: hyp_exit reason=eret_host vcpu=0\n");
+	assert_float_equal(newest(&h, "(others)"), 0.015, 1e-9);
 }
 
 int main(void)

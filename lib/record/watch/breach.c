@@ -74,7 +74,7 @@ static double breach_worst(const struct breach_metric *m, const struct watcher *
 	double most = 0;
 
 	*of = NULL;
-	for (size_t i = 0; i < w->hyp.n_reasons && w->hyp.n && !m->value; i++)
+	for (size_t i = 0; i < HYP_REASONS && w->hyp.n && !m->value; i++)
 		most += w->hyp.shares[i][(w->hyp.n - 1) % HYP_WINDOWS];
 	for (const struct watch_sum *s = sums->v; s < sums->v + sums->n && m->value; s++) {
 		double value = s->kind == m->kind ? m->value(&s->last, w->interval) : 0;

@@ -16,8 +16,6 @@
 #define WINDOW_TEXT_MAX (256u << 20)
 
 struct window {
-	struct hyp_windows *h;
-	struct hypevents *events;
 	struct visit *cpus;
 	unsigned int n_cpus, enter, leave;
 	uint64_t from, to;
@@ -25,19 +23,9 @@ struct window {
 	bool wrong; /* times are not those of the window, or events were lost */
 };
 
-static size_t window_reason(struct hyp_windows *h, const char *name)
+const char *hyp_windows_reason(size_t i)
 {
-	size_t i = 0;
-
-	while (i < h->n_reasons && strcmp(h->reasons[i], name) != 0)
-		i++;
-	if (i < h->n_reasons || i == HYP_REASONS)
-		return i < HYP_REASONS ? i : HYP_REASONS - 1;
-	if (i == HYP_REASONS - 1)
-		name = HYP_OTHERS;
-	snprintf(h->reasons[i], HYP_REASON_WORD, "%s", name);
-	h->n_reasons++;
-	return i;
+	return i < hyp_reasons_n ? hyp_reasons[i] : "(others)";
 }
 
 /* Counts the part of a visit that lies in the window. */
@@ -57,7 +45,6 @@ static void window_visit(struct window *w, const struct span *s)
 static int window_record(void *window, const struct hyprecord *r)
 {
 	struct window *w = window;
-	const char *reason = hyp_record_reason(w->events, r->data, r->len);
 	struct span_point p = { .ts = r->ts, .cpu = r->cpu };
 	struct span done;
 	uint16_t id;
@@ -68,7 +55,7 @@ static int window_record(void *window, const struct hyprecord *r)
 	/* plain nVHE: the times of a loaded vCPU are early */
 	w->wrong |= r->lost || r->ts + UNIT_S < w->from || r->ts > w->to + UNIT_S;
 	p.kind = id == w->enter ? POINT_HYP_ENTER : POINT_HYP_EXIT;
-	p.reason = window_reason(w->h, reason ?: "unknown");
+	p.reason = r->data[HYP_HEADER_SIZE] < hyp_reasons_n ? r->data[HYP_HEADER_SIZE] : hyp_reasons_n;
 	if (visit_take(&w->cpus[r->cpu], &p, &done))
 		window_visit(w, &done);
 	return 0;
@@ -79,7 +66,7 @@ int hyp_window_add(struct hyp_windows *h, struct hypevents *events, const void *
 {
 	const struct hypevent *enter = hypevents_by_name(events, "hyp_enter", 9),
 			      *leave = hypevents_by_name(events, "hyp_exit", 8);
-	struct window w = { .h = h, .events = events, .n_cpus = n_cpus, .from = from, .to = to };
+	struct window w = { .n_cpus = n_cpus, .from = from, .to = to };
 	struct hyptext *t = hyptext_new(events);
 	int ret = -ENOMEM;
 
@@ -142,7 +129,8 @@ int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *
 
 	ret = ret ?: remote_open(&r, u, REMOTE_HYP, first);
 	if (ret == -ENOENT)
-		log_warn(log, "the hypervisor is not sampled: this machine shows no buffer of one; run: hyptrace doctor");
+		log_warn(log, "the hypervisor is not sampled: this machine shows no buffer of one; run: "
+			      "hyptrace doctor");
 	if (!ret && r->raw)
 		ret = log_fail(log, -ENOENT, "the hypervisor is not sampled: its buffer gives pages only");
 	if (!ret && !read_line_at(r->dirfd, on, sizeof(on), "tracing_on") && *on == '1')

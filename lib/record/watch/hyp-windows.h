@@ -10,16 +10,12 @@
  * is switched on for a short window now and then. The last windows are kept, for the error of their mean.
  */
 
-#define HYP_WINDOWS	60
-#define HYP_REASONS	32 /* the last one is that of all further ones */
-#define HYP_OTHERS	"(others)"
-#define HYP_REASON_WORD 64
+#define HYP_WINDOWS 60
+#define HYP_REASONS 16 /* as in our files, and one for all that are not canonical */
 
 struct hyp_windows {
 	uint64_t n;	 /* windows so far */
 	uint64_t missed; /* ... that could not be taken: the buffer was in use, or times were wrong */
-	size_t n_reasons;
-	char reasons[HYP_REASONS][HYP_REASON_WORD];
 	double shares[HYP_REASONS][HYP_WINDOWS]; /* the newest at (n - 1) % HYP_WINDOWS; of all CPUs' time */
 };
 
@@ -34,6 +30,7 @@ int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *
 struct hypevents;
 int hyp_window_add(struct hyp_windows *h, struct hypevents *events, const void *text, size_t len,
 		   unsigned int n_cpus, uint64_t from, uint64_t to);
+const char *hyp_windows_reason(size_t reason);
 /* Mean of a reason over the windows kept, and its standard error; false: there are not two of them. */
 bool hyp_windows_mean(const struct hyp_windows *h, size_t reason, double *mean, double *error);
 

@@ -135,8 +135,10 @@ static void metrics_hyp(struct metrics *m)
 
 	for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
 		metric_head(m, parts[k].name, "gauge", parts[k].help);
-		for (size_t i = 0; i < h->n_reasons && hyp_windows_mean(h, i, &of[0], &of[1]); i++)
-			buf_printf(m->out, "%s{reason=\"%s\"} %.9f\n", parts[k].name, h->reasons[i], of[k]);
+		for (size_t i = 0; i < HYP_REASONS && hyp_windows_mean(h, i, &of[0], &of[1]); i++)
+			if (of[0] > 0)
+				buf_printf(m->out, "%s{reason=\"%s\"} %.9f\n", parts[k].name,
+					   hyp_windows_reason(i), of[k]);
 	}
 	metric_number(m, "hyptrace_hyp_windows_total", "counter",
 		      "Windows in which the hypervisor was sampled.", h->n);

@@ -52,7 +52,7 @@ struct serve {
 	struct transport_addr at;
 	struct serve_mhd mhd;
 	struct MHD_Daemon *daemon;
-	struct MHD_Response *text, *not_found, *not_allowed;
+	struct MHD_Response *text, *not_found;
 };
 
 static bool mhd_load(struct serve_mhd *mhd)
@@ -79,36 +79,31 @@ static enum MHD_Result serve_answer(void *serve, struct MHD_Connection *c, const
 				    size_t *body_len, void **seen)
 {
 	struct serve *s = serve;
-	bool get = !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
 
-	if (get && !*seen) {
-		*seen = s;
-		return MHD_YES;
-	}
-	if (!get)
-		return s->mhd.MHD_queue_response(c, MHD_HTTP_METHOD_NOT_ALLOWED, s->not_allowed);
-	if (strcmp(url, "/metrics") != 0)
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0)
+		return s->mhd.MHD_queue_response(c, MHD_HTTP_METHOD_NOT_ALLOWED, s->not_found);
+	if (*seen && strcmp(url, "/metrics") != 0)
 		return s->mhd.MHD_queue_response(c, MHD_HTTP_NOT_FOUND, s->not_found);
-	return s->mhd.MHD_queue_response(c, MHD_HTTP_OK, s->text);
+	if (*seen)
+		return s->mhd.MHD_queue_response(c, MHD_HTTP_OK, s->text);
+	*seen = s;
+	return MHD_YES;
 }
 
-static struct MHD_Response *response_new(const struct serve *s, const void *data, size_t len,
-					 const char *header, const char *value)
+/* A copy of the text. */
+static struct MHD_Response *response_new(const struct serve *s, const void *text, size_t len)
 {
-	/* copied, though it is not const there */
 	struct MHD_Response *r =
-		s->mhd.MHD_create_response_from_buffer(len, (void *)data, MHD_RESPMEM_MUST_COPY);
+		s->mhd.MHD_create_response_from_buffer(len, (void *)text, MHD_RESPMEM_MUST_COPY);
 
 	if (r)
-		s->mhd.MHD_add_response_header(r, header, value);
+		s->mhd.MHD_add_response_header(r, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
 	return r;
 }
 
 int serve_put(struct serve *s, const struct buf *text)
 {
-	struct MHD_Response *r = buf_status(text) ? NULL
-						  : response_new(s, text->data, text->len, "Content-Type",
-								 "text/plain; version=0.0.4; charset=utf-8");
+	struct MHD_Response *r = buf_status(text) ? NULL : response_new(s, text->data, text->len);
 
 	if (!r)
 		return -ENOMEM;
@@ -120,13 +115,14 @@ int serve_put(struct serve *s, const struct buf *text)
 
 int serve_open(struct serve **out, const struct transport_addr *a, const struct log *log)
 {
-	static const char not_found[] = "the metrics are at /metrics\n", not_allowed[] = "GET /metrics\n";
+	static const char not_found[] = "GET /metrics is all that there is\n";
 	struct serve *s = calloc(1, sizeof(*s));
 	char name[160];
-	int fd, ret = -ENOMEM;
+	int fd;
 
 	if (!s)
-		return ret;
+		return -ENOMEM;
+	s->at = *a;
 	if (!mhd_load(&s->mhd)) {
 		free(s);
 		return log_fail(log, -ENOTSUP,
@@ -138,21 +134,19 @@ int serve_open(struct serve **out, const struct transport_addr *a, const struct 
 		return log_fail(log, fd, "cannot listen on %s: %s", transport_text(a, name, sizeof(name)),
 				errno_text(fd));
 	}
-	s->at = *a;
-	s->not_found = response_new(s, not_found, strlen(not_found), "Content-Type", "text/plain");
-	s->not_allowed = response_new(s, not_allowed, strlen(not_allowed), "Allow", "GET, HEAD");
-	if (s->not_found && s->not_allowed)
+	s->not_found = response_new(s, not_found, strlen(not_found));
+	if (s->not_found)
 		s->daemon = s->mhd.MHD_start_daemon(
 			MHD_USE_EPOLL, 0, NULL, NULL, serve_answer, s, MHD_OPTION_LISTEN_SOCKET, fd,
 			MHD_OPTION_CONNECTION_LIMIT, (unsigned int)SERVE_READERS,
 			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)SERVE_IDLE_S, MHD_OPTION_END);
-	if (s->daemon) {
-		*out = s;
-		return 0;
+	if (!s->daemon) {
+		close(fd);
+		serve_close(s);
+		return log_fail(log, -ENOMEM, "cannot serve metrics: %s", errno_text(-ENOMEM));
 	}
-	close(fd);
-	serve_close(s);
-	return log_fail(log, ret, "cannot serve metrics: %s", errno_text(ret));
+	*out = s;
+	return 0;
 }
 
 int serve_fd(const struct serve *s)
@@ -167,8 +161,6 @@ void serve_run(struct serve *s)
 
 void serve_close(struct serve *s)
 {
-	struct MHD_Response **all[] = { &s->text, &s->not_found, &s->not_allowed };
-
 	if (!s)
 		return;
 	if (s->daemon) {
@@ -176,37 +168,11 @@ void serve_close(struct serve *s)
 		if (s->at.kind == TRANSPORT_UNIX)
 			unlink(s->at.host);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (*all[i])
-			s->mhd.MHD_destroy_response(*all[i]);
+	if (s->text)
+		s->mhd.MHD_destroy_response(s->text);
+	if (s->not_found)
+		s->mhd.MHD_destroy_response(s->not_found);
 	free(s);
-}
-
-#else
-
-int serve_open(struct serve **out, const struct transport_addr *a, const struct log *log)
-{
-	return log_fail(log, -ENOTSUP,
-			"this hyptrace was built without libmicrohttpd, which --listen needs; install "
-			"libmicrohttpd-dev and build it again, or write a file: --metrics FILE");
-}
-
-int serve_put(struct serve *s, const struct buf *text)
-{
-	return 0;
-}
-
-int serve_fd(const struct serve *s)
-{
-	return -1;
-}
-
-void serve_run(struct serve *s)
-{
-}
-
-void serve_close(struct serve *s)
-{
 }
 
 #endif

@@ -16,6 +16,7 @@ struct serve;
 
 /* "unix:PATH", "127.0.0.1:PORT" or "[::1]:PORT". -EINVAL: another machine could reach it, or no address. */
 int serve_parse(struct transport_addr *a, const char *text);
+#ifdef HYPTRACE_MICROHTTPD
 /* 0 or -errno, logged. serve_put() comes before the first serve_run(). */
 int serve_open(struct serve **out, const struct transport_addr *a, const struct log *log);
 /* Takes the place of the text so far, whose readers get the rest of it. -ENOMEM. */
@@ -25,5 +26,15 @@ int serve_fd(const struct serve *s);
 void serve_run(struct serve *s);
 /* Takes NULL. */
 void serve_close(struct serve *s);
+#else
+#define serve_open(out, a, log)                                                                              \
+	log_fail(log, -ENOTSUP,                                                                              \
+		 "this hyptrace was built without libmicrohttpd, which --listen needs; install "             \
+		 "libmicrohttpd-dev and build it again, or write a file: --metrics FILE")
+#define serve_put(s, text) 0
+#define serve_fd(s)	   -1
+#define serve_run(s)	   (void)0
+#define serve_close(s)	   (void)0
+#endif
 
 #endif

@@ -66,6 +66,78 @@ done
 is "$(sed -n 's/^hyptrace_watch_dropped_total //p' "$out/w.prom")" 0 "nothing found no room"
 diag "CPU time of the watch, $(jq -s 'length' "$out/looks.json") looks: $(sed -n 's/^hyptrace_watch_cpu_seconds_total //p' "$out/w.prom") s"
 
+# ---- a limit that is exceeded: the flight recorder's seconds before it ----
+# The hog begins when both have run for a while, and marks when.
+run 'mkdir /tmp/dumps
+	for n in 0 1; do taskset -p -c $((n + 1)) $(thread "CPU $n/KVM") >/dev/null; done
+	hyptrace record -o /tmp/dumps/ring.dat --flight 60 --ring -b 8192 -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch \
+		-e sched:sched_waking -B hyp -b 4096 -A g1@3 -e sched 2>/tmp/ring.err & ring=$!
+	within 100 test -e /dev/shm/hyptrace-ring.dat.spool/range
+	within 100 grep -q 1 $t/tracing_on
+	hyptrace watch --interval 1s --journal none --metrics /tmp/w.prom --dump-when "stolen > 30% for 2s" --dump-dir /tmp/dumps \
+		2>/tmp/watch.err & watch=$!
+	within 60 test -e /tmp/w.prom; sleep 4
+	before=$(sed -n "s/^hyptrace_watch_breaches_total //p" /tmp/w.prom)
+	echo "hog begins" >$t/trace_marker
+	taskset -c 1 /tmp/hog -c "while :; do :; done" & hog=$!
+	within 120 grep -q "hyptrace_watch_dumps_total 1" /tmp/w.prom
+	kill $hog
+	within 200 test -s /tmp/dumps/ring.001.dat.why.txt
+	within 100 sh -c "! pgrep -x -f \"hyptrace why .*\""
+	kill $watch; wait $watch
+	kill -INT $ring; wait $ring; s=$?
+	cp /tmp/dumps/* /mnt/out
+	echo "before $before"; cat /tmp/watch.err /tmp/ring.err >&2; exit $s'
+recorded "a ring recorder, and a watch with a limit"
+diag "$stderr"
+is "$output" "before 0" "nothing is beyond the limit at first"
+like "$stderr" "warning: Guest:0 [0-9.]+ %: 'stolen > 30% for 2s' holds, /tmp/dumps/ring.001.dat will have the seconds before" "the hog is, on vCPU 0"
+"$build/hyptrace" report -q "$out/ring.001.dat" "$out/ring-g1.001.dat" >"$tmp/dump" 2>"$tmp/dump.err"
+times() { sed -nE 's/.*\[[0-9]+\] .* ?([0-9]+\.[0-9]+): .*/\1/p'; }
+began=$(grep 'print:.*hog begins' "$tmp/dump" | times)
+first=$(grep -v 'print:' "$tmp/dump" | times | head -n 1) last=$(times <"$tmp/dump" | tail -n 1)
+awk -v first="$first" -v began="$began" -v last="$last" 'BEGIN { exit !(began && first < began - 2 && last > began + 2) }'
+ok $? "the dump has the seconds before the hog, and those until the limit: from $first to $last, $began" || diag "$(<"$tmp/dump.err")"
+for what in 'hyp: .*hyp_enter' 'g1: .*sched_switch' 'hog-.* sched_switch|sched_switch.* hog'; do
+	at_least "$(grep -Ec "$what" "$tmp/dump")" 10 "... with $what"
+done
+like "$(<"$out/ring.001.dat.why.txt")" '\bhog' "why names the hog"
+diag "$(<"$out/ring.001.dat.why.txt")"
+
+# ---- the hypervisor's share, sampled, and by a recording afterwards ----
+run 'hyptrace watch --interval 500ms --hyp-window 20ms --metrics /tmp/h.prom 2>&1 & watch=$!
+	within 100 grep -qs "hyptrace_hyp_windows_total [1-9][0-9]" /tmp/h.prom
+	kill $watch; wait $watch
+	hyptrace record -q -o /tmp/h.dat -B hyp -b 8192 -- sleep 3
+	cp /tmp/h.prom /tmp/h.dat /mnt/out'
+recorded "windows of the hypervisor, then a recording"
+diag "$output$stderr"
+diag "$(grep '^hyptrace_hyp' "$out/h.prom")"
+"$build/hyptrace" stat -q --show hyp --json "$out/h.dat" >"$tmp/h.json" 2>&1
+diag "$(head -c 3000 "$tmp/h.json")"
+
+# ---- cost ----
+# Rounds of the same work of the guest in turn with and without it: the median of their ratios.
+cat >"$out/rounds" <<-'END'
+	work() { /mnt/tests/lab/l1/guest exec 1 120 'read a b </proc/uptime; i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i + 1)); done; read c b </proc/uptime; echo $a $c' | awk '{ print $2 - $1 }'; }
+	for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		rm -f /tmp/c.prom
+		hyptrace watch --interval 10s --metrics /tmp/c.prom -q & watch=$!
+		within 60 test -e /run/hyptrace-watch.journal; sleep 1
+		with=$(work)
+		kill $watch; wait $watch
+		echo "round $with $(work)"
+	done
+	hyptrace watch --interval 10s --json -q >/tmp/cost.json & watch=$!
+	within 100 lines /tmp/cost.json 7
+	kill $watch; wait $watch
+	jq -s -c "map(.watch.cpu_ns)" /tmp/cost.json 2>/dev/null || grep -o '"cpu_ns":[0-9]*' /tmp/cost.json
+END
+guest 'kill $(cat /tmp/busy)'
+run '. /mnt/out/rounds'
+recorded "rounds with and without a watch"
+diag "$output $stderr"
+
 # ---- kills ----
 run "$state"'
 	state >/tmp/before
