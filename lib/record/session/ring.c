@@ -46,13 +46,16 @@ static int ring_start(int fd, size_t size, uint64_t since, struct spool_range *r
 	return 0;
 }
 
-int ring_trim(struct spool *spool, uint64_t number, uint64_t since, const struct log *log)
+int ring_trim(const struct session *s, struct spool *spool, uint64_t number, uint64_t to)
 {
+	const uint64_t since = to - s->plan->flight_ms * UNIT_MS;
 	struct spool_range *ranges = NULL;
 	uint64_t begin = 0;
 	size_t n = 0;
 	int ret = 0;
 
+	if (!s->plan->ring)
+		return 0;
 	for (size_t i = 0; i < spool_n_buffers(spool); i++) {
 		const struct spool_buffer *b = spool_buffer(spool, i);
 
@@ -70,9 +73,9 @@ int ring_trim(struct spool *spool, uint64_t number, uint64_t since, const struct
 	ret = ret ?: spool_set_ranges(spool, number, ranges);
 	free(ranges);
 	if (ret)
-		log_err(log, "cannot find the last seconds: %s", errno_text(ret));
+		log_err(s->log, "cannot find the last seconds: %s", errno_text(ret));
 	else if (begin)
-		log_warn(log,
+		log_warn(s->log,
 			 "the buffers are too small: a CPU's begins %.1f s late; make them larger with -b",
 			 (double)(begin - since) / 1e9);
 	return ret;

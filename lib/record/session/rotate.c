@@ -292,10 +292,7 @@ static int part_open(struct rotate_part *p)
 		ret = spool_part(&p->spools[i], piece->spool, r->s->log);
 		ret = ret ?: rotate_set_ranges(r, piece, p->spools[i], r->to);
 	}
-	if (!ret && r->s->plan->ring)
-		ret = ring_trim(p->spools[0], r->number, boot_ns() - r->s->plan->flight_ms * UNIT_MS,
-				r->s->log);
-	return ret;
+	return ret ?: ring_trim(r->s, p->spools[0], r->number, boot_ns());
 }
 
 /* The guests that take part, each with its part of the pages and what its clock showed so far. */
@@ -530,8 +527,8 @@ void rotate_keep_last(struct session *s)
 
 	if (!r)
 		return;
-	if (s->plan->ring && s->n_tracks)
-		ring_trim(s->spool, r->number, r->ended - s->plan->flight_ms * UNIT_MS, s->log);
+	if (s->n_tracks)
+		ring_trim(s, s->spool, r->number, r->ended);
 	rotate_keep(r);
 }
 

@@ -138,9 +138,9 @@ void rotate_keep_last(struct session *s);
 void rotate_free(struct rotate *r);
 
 /*
- * ring.c: of a spool's buffers of the host and the hypervisor only what is not over before `since`, boot ns,
- * is to count, where that is their clock. number: as spool_set_ranges().
+ * ring.c: with --ring only what was not over so long before `to`, boot ns, as --flight has it is to count in
+ * a spool's buffers of the host and the hypervisor, where that is their clock. number: as spool_set_ranges().
  */
-int ring_trim(struct spool *spool, uint64_t number, uint64_t since, const struct log *log);
+int ring_trim(const struct session *s, struct spool *spool, uint64_t number, uint64_t to);
 
 #endif
