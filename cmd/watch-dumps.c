@@ -47,9 +47,9 @@ void dumps_ask(struct watch_dumps *d, const char *worst, const struct log *log)
 	if (!hindered) {
 		d->n++;
 		d->asked = now;
-		log_warn(log, "%s: '%s' holds, %s will have the seconds before", worst, d->when, d->file);
+		log_err(log, "%s: '%s' holds, %s will have the seconds before", worst, d->when, d->file);
 	} else if (d->hindered != hindered) {
-		log_warn(log, "%s: '%s' holds, no dump into '%s': %s", worst, d->when, d->dir, hindered);
+		log_err(log, "%s: '%s' holds, no dump into '%s': %s", worst, d->when, d->dir, hindered);
 	}
 	d->hindered = hindered;
 }

@@ -313,6 +313,11 @@ int cmd_watch(int argc, char **argv)
 	if (!command_words(&watch_table, &argc, argv, &o, 0, 0, &status))
 		return status;
 	console.quiet = o.quiet;
+	if (o.breach.of_hyp && !o.hyp_window) {
+		log_err(&log, "--dump-when hyp needs --hyp-window");
+		return EXIT_USAGE;
+	}
 	status = console_status(&console, watch_run(&o, &log, &part));
+	free(o.dumps.file);
 	return status == EXIT_OK && part ? EXIT_PART_LOST : status;
 }

@@ -298,17 +298,19 @@ mkdir "$tmp/dumps"
 limit 'wakeup_p99 > 60ms'
 wait_for grep -q '^hyptrace_watch_breaches_total [1-9]' "$tmp/w.prom"
 limited
-is "$(grep -o 'warning: .*' "$tmp/limit.err")" "warning: Guest:0 66.354 ms: 'wakeup_p99 > 60ms' holds, no dump into '$tmp/dumps': no flight recorder writes there; start one: systemctl start hyptrace-ring" \
+is "$(grep holds "$tmp/limit.err")" "hyptrace: Guest:0 66.354 ms: 'wakeup_p99 > 60ms' holds, no dump into '$tmp/dumps': no flight recorder writes there; start one: systemctl start hyptrace-ring" \
 	"--dump-when without a flight recorder: the value, and what to do, once"
 limit 'wakeup_p99 > 70ms'
 limited
 limit 'stolen > 10% for 1h'
 limited
-is "$(sed -n 's/^hyptrace_watch_breaches_total //p' "$tmp/w.prom") $(grep -c warning "$tmp/limit.err")" "0 0" "... neither what is less nor what lasts less long"
+is "$(sed -n 's/^hyptrace_watch_breaches_total //p' "$tmp/w.prom") $(grep -c holds "$tmp/limit.err")" "0 0" "... neither what is less nor what lasts less long"
 for wrong in 'stolen > 5ms' 'wakeup_p99 > 5%' 'wakeup_p99 > 5' 'stolen < 5%' 'x > 5%' 'stolen > 5% for' 'stolen > 5% for 1s and'; do
 	watch --once --dump-when "$wrong"
 	echo "$status"
 done >"$tmp/wrong"
+watch --once --dump-when 'hyp > 5%'
+is "$status $err" "2 hyptrace: --dump-when hyp needs --hyp-window" "a limit of what is not measured is refused"
 is "$(sort -u "$tmp/wrong")" 2 "limits that make no sense are refused"
 
 # a flight recorder, on a tracefs of its own
@@ -325,7 +327,7 @@ if [ -w /dev/shm ]; then
 	is "$(sed -n 's/^hyptrace_watch_dumps_total //p' "$tmp/w.prom")" 1 "--dump-max: there is one dump"
 	is "$(find "$tmp/dumps" -name 'watched-*' -printf '%f\n' | sort)" "watched-$$.001.dat
 watched-$$.001.dat.why.txt" "... with its causes beside it"
-	like "$(<"$tmp/limit.err")" "warning: Guest:0 [0-9.]+ %: 'stolen > 10%' holds, $tmp/dumps/watched-$$.001.dat will have the seconds before$" "... which is said"
+	like "$(<"$tmp/limit.err")" "^hyptrace: Guest:0 [0-9.]+ %: 'stolen > 10%' holds, $tmp/dumps/watched-$$.001.dat will have the seconds before$" "... which is said"
 	unlike "$(<"$tmp/dumps/watched-$$.001.dat.why.txt")" 'cannot read' "... and the dump can be read"
 	limit 'stolen > 10%' --dump-gap 1h
 	wait_for test -e "$tmp/dumps/watched-$$.002.dat.why.txt"

@@ -61,6 +61,7 @@ int breach_parse(struct breach *b, const char *text)
 			return -EINVAL;
 		b->limit = (double)n * m->scale;
 		b->metric = m;
+		b->of_hyp = !m->value;
 		return 0;
 	}
 	return -EINVAL;

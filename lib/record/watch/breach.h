@@ -8,6 +8,7 @@
 struct breach {
 	const struct breach_metric *metric; /* NULL: none was given */
 	double limit;			    /* ns, or a share */
+	bool of_hyp;			    /* it needs hyp_window */
 	uint64_t lasts;			    /* ns for which it must hold */
 	uint64_t since;			    /* mono ns; 0: it does not hold now */
 };

@@ -91,7 +91,7 @@ run 'mkdir /tmp/dumps
 recorded "a ring recorder, and a watch with a limit"
 diag "$stderr"
 is "$output" "before 0" "nothing is beyond the limit at first"
-like "$stderr" "warning: Guest:0 [0-9.]+ %: 'stolen > 30% for 2s' holds, /tmp/dumps/ring.001.dat will have the seconds before" "the hog is, on vCPU 0"
+like "$stderr" "^hyptrace: Guest:0 [0-9.]+ %: 'stolen > 30% for 2s' holds, /tmp/dumps/ring.001.dat will have the seconds before" "the hog is, on vCPU 0"
 "$build/hyptrace" report -q "$out/ring.001.dat" "$out/ring-g1.001.dat" >"$tmp/dump" 2>"$tmp/dump.err"
 times() { sed -nE 's/.*\[[0-9]+\] .* ?([0-9]+\.[0-9]+): .*/\1/p'; }
 began=$(grep 'print:.*hog begins' "$tmp/dump" | times)
