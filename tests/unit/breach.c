@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "record/watch/breach.h"
+#include "record/watch/watcher.h"
 
 #define MS 1000000ull
 
