@@ -9,11 +9,15 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #define WINDOW_KB	1024 /* of each CPU: at 2 million events a second they last for 30 ms */
 #define WINDOW_TEXT_MAX (256u << 20)
+#define READ_SIZE	65536 /* more than the kernel's trace_seq holds */
+#define READ_US		10000
 
 struct window {
 	struct visit *cpus;
@@ -94,6 +98,38 @@ int hyp_window_add(struct hyp_windows *h, struct hypevents *events, const void *
 	return ret;
 }
 
+static void on_alarm(int sig)
+{
+}
+
+/*
+ * All that the buffer holds, once it is off: a read of trace_pipe sleeps when it is empty, and only then ends
+ * by a signal. The file trace would need none, but shows a part only.
+ */
+static int window_text(const struct remote *r, struct buf *text)
+{
+	const struct itimerval often = { { 0, READ_US }, { 0, READ_US } }, never = { 0 };
+	const struct sigaction sa = { .sa_handler = on_alarm }; /* no SA_RESTART: reads return */
+	int fd = openat(r->dirfd, "trace_pipe", O_RDONLY | O_CLOEXEC);
+	struct sigaction old;
+	ssize_t n = fd < 0 ? -1 : 1;
+	int ret;
+
+	sigaction(SIGALRM, &sa, &old);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (n > 0 && text->len < WINDOW_TEXT_MAX) {
+		void *room = buf_room(text, READ_SIZE);
+
+		n = room ? read(fd, room, READ_SIZE) : 0;
+		text->len += n > 0 ? (size_t)n : 0;
+	}
+	ret = n < 0 && errno != EINTR ? -errno : buf_status(text);
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &old, NULL);
+	fd_close(&fd);
+	return ret;
+}
+
 /* Switched on for that time only. */
 static int window_record_all(struct hyp_windows *h, struct remote *r, uint64_t ns)
 {
@@ -107,7 +143,7 @@ static int window_record_all(struct hyp_windows *h, struct remote *r, uint64_t n
 		nanosleep(&pause, NULL);
 	to = boot_ns();
 	error = r->source.ops->stop(&r->source);
-	ret = ret ?: error ?: read_file_at(r->dirfd, "trace", WINDOW_TEXT_MAX, &text);
+	ret = ret ?: error ?: window_text(r, &text);
 	ret = ret ?: hyp_window_add(h, &r->events, text.data, text.len, r->source.n_cpus, from, to);
 	buf_release(&text);
 	return ret;

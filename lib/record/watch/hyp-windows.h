@@ -26,7 +26,7 @@ struct hyp_windows {
  */
 int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *journal, uint64_t ns,
 		    const struct log *log);
-/* Of one window's text of all CPUs (remotes/hypervisor/trace), between two times of the boot clock. */
+/* Of one window's text of all CPUs (remotes/hypervisor/trace_pipe), between two times of the boot clock. */
 struct hypevents;
 int hyp_window_add(struct hyp_windows *h, struct hypevents *events, const void *text, size_t len,
 		   unsigned int n_cpus, uint64_t from, uint64_t to);
