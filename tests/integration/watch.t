@@ -280,6 +280,17 @@ like "$err" '^hyptrace: warning: 61 series are left out; raise --max-series$' ".
 watch --once --no-exits --metrics "$tmp/w.prom"
 is "$status $(grep -c '^hyptrace_vcpu_exit' "$tmp/w.prom") $(grep -c '^hyptrace_vcpu_wakeup' "$tmp/w.prom")" "0 0 15" "--no-exits"
 
+# ---- what a look costs: with all processes of this machine -----------------------------------
+HYPTRACE_ROOT= "$hyptrace" watch --interval 100ms --journal none --json -q >"$tmp/looks.json" &
+pid=$!
+looks() { [ "$(grep -c cpu_ns "$tmp/looks.json")" -ge "$1" ]; }
+wait_for looks 11
+kill $pid
+wait $pid
+ms=$(jq -s 'map(.watch.cpu_ns) | (last - first) / (length - 1) / 1e6 | floor' "$tmp/looks.json")
+[ "$ms" -lt 100 ]
+ok $? "a look takes less than 1 % of the CPU of its 10 s: $ms ms"
+
 # ---- dumps ------------------------------------------------------------------------------------
 
 # limit LIMIT: what a watch of some looks says of it; the metrics are in $tmp/w.prom

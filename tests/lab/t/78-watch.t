@@ -161,6 +161,21 @@ diag "looks, and ms of the emulated machine's CPU for each, of 10 s: $looks"
 [ "$(cut -d . -f 1 <<<"${looks#* }")" -lt 300 ]
 ok $? "a look each 10 s takes less than 3 % of an emulated CPU"
 
+# ---- the cost of a flight recorder that waits: 10 s of its CPU time, by how it keeps them ----
+run 'cpu() { awk "{ print (\$14 + \$15) * 10 }" /proc/$1/stat; }
+	for how in "--flight 10 --ring" "--flight 10" ""; do
+		hyptrace record -o /tmp/c.dat -e kvm -e sched -B hyp -b 8192 $how 2>/dev/null & pid=$!
+		within 100 grep -q 1 $t/tracing_on; within 100 grep -q 1 $hyp/tracing_on; sleep 2
+		from=$(cpu $pid); sleep 10; to=$(cpu $pid)
+		kill -INT $pid; wait $pid; rm -f /tmp/c*.dat
+		echo "$((to - from)) ${how:-a recording}"
+	done'
+recorded "recorders for 10 s each"
+diag "ms of CPU in 10 s: $(tr '\n' ',' <<<"$output")"
+cost() { sed -n "s/^\([0-9]*\) $1\$/\1/p" <<<"$output"; }
+[ "$(($(cost '--flight 10 --ring') * 2))" -lt "$(cost '--flight 10')" ]
+ok $? "a ring takes less than half of the CPU of a recorder that drains" || diag "$stderr"
+
 # ---- kills ----
 run "$state"'
 	state >/tmp/before
