@@ -53,7 +53,7 @@ CROSS_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$(SYSROO
 endif
 
 PACKAGES := libtraceevent libzstd zlib
-PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) $(MICROHTTPD))
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
 # hyptrace export --perfetto; everything else works without
@@ -80,8 +80,8 @@ BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
 # libvirt's headers check the types of what is loaded at run time; everything works without
 LIBVIRT_CFLAGS := $(shell $(PKG_CONFIG) --exists libvirt-qemu && echo -DHYPTRACE_LIBVIRT `$(PKG_CONFIG) --cflags libvirt-qemu`)
 
-# hyptrace watch --listen, which loads it at run time
-MICROHTTPD_CFLAGS := $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo -DHYPTRACE_MICROHTTPD `$(PKG_CONFIG) --cflags libmicrohttpd`)
+# hyptrace watch --listen, which loads the library at run time: its header
+MICROHTTPD := $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
@@ -104,6 +104,7 @@ NCURSES :=
 LIBEDIT :=
 BABELTRACE2 :=
 TRACEFS :=
+MICROHTTPD :=
 CPPFLAGS += -DHYPTRACE_STATIC
 endif
 
@@ -134,6 +135,9 @@ PACKAGES += libtracefs
 CPPFLAGS += -DHYPTRACE_TRACEFS
 else
 LIB_SRC := $(filter-out $(addprefix lib/record/watch/,vcpu-hists.c watcher.c metrics.c),$(LIB_SRC))
+endif
+ifneq ($(MICROHTTPD),)
+CPPFLAGS += -DHYPTRACE_MICROHTTPD
 endif
 ifeq ($(LIBEDIT),1)
 PACKAGES += libedit
@@ -191,7 +195,6 @@ $(O)/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(PKG_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/lib/record/guest/libvirt.o: CPPFLAGS += $(LIBVIRT_CFLAGS)
-$(O)/lib/record/watch/serve.o $(O)/cmd/watch.o: CPPFLAGS += $(if $(STATIC),,$(MICROHTTPD_CFLAGS))
 
 # the view's page: its style and its script within, which its policy allows by their hashes
 PAGE := lib/convert/view/page

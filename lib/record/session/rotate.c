@@ -365,10 +365,9 @@ static void rotate_write(void *rotate, size_t job)
 	atomic_store(&r->written, true);
 }
 
-#define FLUSH_MS      5000  /* of a source; a machine at its limit needs more than one */
-#define FLUSH_RING_MS 60000 /* of all that a buffer holds */
-#define MARKS	      64    /* in the seconds of --flight */
-#define SHOTS_KEPT    1024  /* of clocks, before what counts: four minutes of them */
+#define FLUSH_MS   5000 /* of a source; a machine at its limit needs more than one, and a whole buffer many */
+#define MARKS	   64	/* in the seconds of --flight */
+#define SHOTS_KEPT 1024 /* of clocks, before what counts: four minutes of them */
 
 /* Since when what counts is recorded. */
 static double rotate_since(const struct rotate *r)
@@ -497,8 +496,7 @@ void rotate_cut(struct session *s)
 	/* all that the host and the hypervisor have done by now is to be in what is cut */
 	for (size_t i = 0; i < s->n_tracks; i++)
 		if (strcmp(s->tracks[i].source->ops->kind, "profile"))
-			recorder_flush(s->recorder, s->tracks[i].source,
-				       s->plan->ring ? FLUSH_RING_MS : FLUSH_MS);
+			recorder_flush(s->recorder, s->tracks[i].source, FLUSH_MS * (s->plan->ring ? 12 : 1));
 	rotate_positions(r, r->to);
 	r->cut_at = session_now();
 	r->error = 0;
@@ -523,13 +521,10 @@ static void rotate_keep(struct rotate *r)
 
 void rotate_keep_last(struct session *s)
 {
-	struct rotate *r = s->rotate;
-
-	if (!r)
-		return;
-	if (s->n_tracks)
-		ring_trim(s, s->spool, r->number, r->ended);
-	rotate_keep(r);
+	if (s->rotate) {
+		ring_trim(s, s->spool, s->rotate->number, s->rotate->ended);
+		rotate_keep(s->rotate);
+	}
 }
 
 /* Finishes a written file. A flight recorder continues with what it has. */
