@@ -283,7 +283,7 @@ is "$status $(grep -c '^hyptrace_vcpu_exit' "$tmp/w.prom") $(grep -c '^hyptrace_
 # ---- what a look costs: with all processes of this machine -----------------------------------
 HYPTRACE_ROOT= "$hyptrace" watch --interval 100ms --journal none --json -q >"$tmp/looks.json" &
 pid=$!
-looks() { [ "$(grep -c cpu_ns "$tmp/looks.json")" -ge "$1" ]; }
+looks() { [ "$(cat "$tmp/looks.json" 2>/dev/null | grep -c cpu_ns)" -ge "$1" ]; }
 wait_for looks 11
 kill $pid
 wait $pid
@@ -377,6 +377,8 @@ write	instances/hyptrace-watch/events/sched/sched_waking/trigger	!hist:keys=pid:
 write	instances/hyptrace-watch/events/sched/sched_switch/trigger	!hist:keys=next_pid:pid=next_pid,lat=common_timestamp-\$arg,by=prev_comm,prev=prev_pid:onmatch(sched.sched_waking).trace(hyptrace_wakeup,\$pid,\$lat,\$by,\$prev) if next_pid == 112 || next_pid == 113" \
 	"events, histograms and triggers are in the journal with what removes them"
 
+wait_for grep -q 'vals=lat:clear' "$instance/events/synthetic/hyptrace_stolen/trigger"
+ok $? "a histogram that had no room is emptied"
 watch --once
 is "$status" 1 "a second watch is refused"
 like "$err" "journal '$journal' belongs to .* still runs" "... with the reason"
