@@ -165,7 +165,8 @@ int spool_can_forget(int dirfd);
 char *spool_numbered(const struct spool *s, uint64_t number);
 /* ... of the spool's own number. */
 char *spool_output(const struct spool *s);
-/* ... of the file that its recorder begins next: it notes a number only some time after the last one is written. */
+/* ... of the file that its recorder begins next: it notes a number only some time after the last one is
+ * written. */
 char *spool_next_output(const struct spool *s);
 
 /*
