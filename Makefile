@@ -53,7 +53,7 @@ CROSS_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$(SYSROO
 endif
 
 PACKAGES := libtraceevent libzstd zlib
-PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) $(MICROHTTPD))
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
 # hyptrace export --perfetto; everything else works without
@@ -80,6 +80,9 @@ BABELTRACE2 := $(shell $(PKG_CONFIG) --exists babeltrace2 && echo 1)
 # libvirt's headers check the types of what is loaded at run time; everything works without
 LIBVIRT_CFLAGS := $(shell $(PKG_CONFIG) --exists libvirt-qemu && echo -DHYPTRACE_LIBVIRT `$(PKG_CONFIG) --cflags libvirt-qemu`)
 
+# hyptrace watch --listen, which loads the library at run time: its header
+MICROHTTPD := $(shell $(PKG_CONFIG) --exists libmicrohttpd && echo libmicrohttpd)
+
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wvla -Wno-unused-parameter $(if $(WERROR),-Werror)
 # sanitised code is for tests: half the compiling, and lines are all that their reports show
@@ -101,6 +104,7 @@ NCURSES :=
 LIBEDIT :=
 BABELTRACE2 :=
 TRACEFS :=
+MICROHTTPD :=
 CPPFLAGS += -DHYPTRACE_STATIC
 endif
 
@@ -131,6 +135,9 @@ PACKAGES += libtracefs
 CPPFLAGS += -DHYPTRACE_TRACEFS
 else
 LIB_SRC := $(filter-out $(addprefix lib/record/watch/,vcpu-hists.c watcher.c metrics.c),$(LIB_SRC))
+endif
+ifneq ($(MICROHTTPD),)
+CPPFLAGS += -DHYPTRACE_MICROHTTPD
 endif
 ifeq ($(LIBEDIT),1)
 PACKAGES += libedit
@@ -504,6 +511,7 @@ install: all
 	$(call install_filled,agent/hypertrace/hypertrace-guest.pc.in,$(libdir)/pkgconfig/hypertrace-guest.pc)
 	$(call install_filled,packaging/systemd/hyptrace-agent.service.in,$(unitdir)/hyptrace-agent.service)
 	$(call install_filled,packaging/systemd/hyptrace-flight.service.in,$(unitdir)/hyptrace-flight.service)
+	$(call install_filled,packaging/systemd/hyptrace-ring.service.in,$(unitdir)/hyptrace-ring.service)
 	$(call install_filled,packaging/systemd/hyptrace-watch.service.in,$(unitdir)/hyptrace-watch.service)
 	install -D -m 644 -t $(DESTDIR)$(unitdir) packaging/systemd/hyptrace-agent.socket
 	$(install_plugin) -t $(DESTDIR)$(plugindir) $(PLUGIN_SO)

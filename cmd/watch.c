@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace watch: who steals from which vCPU, and what exits cost, counted by the kernel all the time. */
-#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -14,20 +17,57 @@
 #include "base/signals.h"
 #include "read/inputs.h"
 #include "record/tracefs/dir.h"
+#include "record/watch/serve.h"
 #include "record/watch/watcher.h"
+
+/* Dumps of --dump-when. */
+struct watch_dumps {
+	const char *when;  /* the option's text */
+	const char *dir;   /* where the flight recorder's files are */
+	uint64_t max, gap; /* ms */
+	uint64_t breaches, n;
+	uint64_t asked;	      /* the last one, ns of CLOCK_REALTIME, as files' times */
+	const char *hindered; /* the reason that was logged last */
+	char *file;	      /* that is being written, then explained */
+	pid_t why;	      /* 0: not yet */
+};
 
 struct watch_opts {
 	uint64_t interval; /* ms */
-	uint64_t top, max_series;
+	uint64_t top, max_series, hyp_window;
 	const char *metrics, *journal;
+	struct transport_addr listen;
+	bool listens;
+	struct breach breach;
+	struct watch_dumps dumps;
 	bool no_exits, once, restore, quiet;
 	enum answer_form form;
 };
 
 /* Gone at a reboot, as what it is about. */
 #define WATCH_JOURNAL "/run/hyptrace-watch.journal"
+/* Of the systemd units. */
+#define WATCH_DUMP_DIR "/var/lib/hyptrace"
 
 #define WATCH(field) .off = offsetof(struct watch_opts, field)
+
+static int watch_set_listen(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct watch_opts *w = ctx;
+
+	w->listens = true;
+	return serve_parse(&w->listen, arg)
+		       ? opts_wrong(err, o, arg, "not unix:PATH, 127.0.0.1:PORT or [::1]:PORT")
+		       : 0;
+}
+
+static int watch_set_breach(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
+{
+	struct watch_opts *w = ctx;
+
+	w->dumps.when = arg;
+	return breach_parse(&w->breach, arg) ? opts_wrong(err, o, arg, "none of: " BREACH_FORMS) : 0;
+}
 
 static const struct opt watch_rows[] = {
 	OPT_DURATION('i', "interval", "time from one look to the next (10s)", UNIT_S, UNIT_MS,
@@ -36,9 +76,23 @@ static const struct opt watch_rows[] = {
 	    "write Prometheus' metrics to FILE at each look; ends with .prom for\n"
 	    "node_exporter",
 	    opts_set_text, WATCH(metrics)),
+	OPT(0, "listen", "ADDRESS", "serve them over HTTP, too: unix:PATH, 127.0.0.1:PORT or [::1]:PORT",
+	    watch_set_listen),
+	OPT(0, "dump-when", "LIMIT",
+	    "while an interval is beyond the limit, let the flight recorder of --dump-dir\n"
+	    "write what it holds: " BREACH_FORMS,
+	    watch_set_breach),
+	OPT(0, "dump-dir", "DIR", "where the flight recorder's files are (" WATCH_DUMP_DIR ")", opts_set_text,
+	    WATCH(dumps.dir)),
+	OPT(0, "dump-max", "N", "at most so many dumps (10)", opts_set_number, WATCH(dumps.max), .min = 1,
+	    .max = 10000),
+	OPT_DURATION(0, "dump-gap", "none sooner than so long after another one (10min)", UNIT_S, UNIT_MS,
+		     WATCH(dumps.gap), .max = 86400000ull * 365),
 	OPT(0, "once", NULL, "one look, an interval after the start; then exit", opts_set_flag, WATCH(once)),
 	OPT(0, "no-exits", NULL, "only stolen time and wake-ups, which cost guests less", opts_set_flag,
 	    WATCH(no_exits)),
+	OPT_DURATION(0, "hyp-window", "sample the hypervisor for so long at each look (not at all)", UNIT_MS,
+		     1, WATCH(hyp_window), .min = UNIT_MS, .max = UNIT_S),
 	OPT('t', "top", "N", "so many names of each vCPU have their own series (10)", opts_set_number,
 	    WATCH(top), .min = 1, .max = 1000),
 	OPT(0, "max-series", "N", "at most so many series of vCPUs (10000)", opts_set_number,
@@ -147,36 +201,164 @@ static int watch_print(struct watcher *w, const struct watch_opts *o, const stru
 	return ret;
 }
 
+/* ---- dumps -------------------------------------------------------------------------------------- */
+
+#define DUMP_FREE	  (1ull << 30) /* bytes that a dump leaves on the disk */
+#define DUMP_WAIT_MINUTES 10
+
+/* Reason not to ask for one now; NULL: none. */
+static const char *dumps_hindered(const struct watch_dumps *d, uint64_t now)
+{
+	struct statvfs fs;
+
+	if (d->file || d->why)
+		return "the last one is not finished";
+	if (d->n >= d->max)
+		return "there are as many as --dump-max allows";
+	if (d->n && now - d->asked < d->gap * UNIT_MS)
+		return "the last one is not older than --dump-gap";
+	if (!statvfs(d->dir, &fs) && (uint64_t)fs.f_bavail * fs.f_frsize < DUMP_FREE)
+		return "less than 1 GiB of the disk is free";
+	return NULL;
+}
+
+/* The limit is exceeded: asks for a dump, unless there are enough. worst: the value. */
+static void dumps_ask(struct watch_dumps *d, const char *worst, const struct log *log)
+{
+	uint64_t now = clock_now(CLOCK_REALTIME);
+	const char *hindered = dumps_hindered(d, now);
+	int ret = hindered ? 0 : flight_ask(d->dir, &d->file);
+
+	d->breaches++;
+	if (ret == -ENOENT)
+		hindered = "no flight recorder writes there; start one: systemctl start hyptrace-ring";
+	else if (ret)
+		hindered = errno_text(ret);
+	if (!hindered) {
+		d->n++;
+		d->asked = now;
+		log_err(log, "%s: '%s' holds, %s will have the seconds before", worst, d->when, d->file);
+	} else if (d->hindered != hindered) {
+		log_err(log, "%s: '%s' holds, no dump into '%s': %s", worst, d->when, d->dir, hindered);
+	}
+	d->hindered = hindered;
+}
+
+/* Runs hyptrace why of the dump, into NAME.why.txt beside it. */
+static int dumps_explain(struct watch_dumps *d)
+{
+	char *argv[] = { "hyptrace", "why", d->file, NULL };
+	char *out = str_printf("%s.why.txt", d->file);
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t none;
+	int ret;
+
+	if (!out)
+		return -ENOMEM;
+	sigemptyset(&none);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+	ret = -posix_spawn(&d->why, "/proc/self/exe", &files, &attr, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attr);
+	if (!ret)
+		setpriority(PRIO_PROCESS, (id_t)d->why, 19);
+	free(out);
+	return ret;
+}
+
+/* Explains a dump once it is there. */
+static void dumps_go_on(struct watch_dumps *d, const struct log *log)
+{
+	uint64_t now = clock_now(CLOCK_REALTIME);
+	struct stat st;
+	int ret = 0, status;
+
+	if (d->why) {
+		if (waitpid(d->why, &status, WNOHANG) == d->why)
+			d->why = 0;
+	} else if (d->file && !stat(d->file, &st) && (uint64_t)st.st_mtime >= d->asked / UNIT_S) {
+		ret = dumps_explain(d);
+		if (ret)
+			log_err(log, "cannot explain '%s': %s", d->file, errno_text(ret));
+	} else if (!d->file || now - d->asked < DUMP_WAIT_MINUTES * 60 * UNIT_S) {
+		return;
+	} else {
+		ret = -ETIMEDOUT;
+		log_err(log, "'%s' was not written within %u minutes; see the flight recorder's messages",
+			d->file, DUMP_WAIT_MINUTES);
+	}
+	if (d->why)
+		return;
+	free(d->file);
+	d->file = NULL;
+}
+
 /* ---- looks -------------------------------------------------------------------------------------- */
 
-/* One look, and what the options want of it. */
-static int watch_look(struct watcher *w, const struct watch_opts *o, const struct log *log)
+/* Metrics to a file and to readers. server NULL: there are none. */
+static int watch_publish(struct watcher *w, const struct watch_opts *o, struct serve *server,
+			 const struct log *log)
 {
 	struct buf text = { 0 };
-	int ret = watcher_look(w);
+	int ret = 0;
 
-	if (!ret && o->metrics) {
-		watcher_metrics(w, &text);
+	watcher_metrics(w, &text);
+	if (o->metrics)
 		ret = output_write(o->metrics, &text, &(struct inputs){ 0 }, log);
-	}
+	if (!ret && server)
+		ret = serve_put(server, &text);
 	buf_release(&text);
-	if (!ret && (!o->metrics || o->form != ANSWER_TEXT))
+	return ret;
+}
+
+/* One look, and what the options want of it. */
+static int watch_look(struct watcher *w, struct watch_opts *o, struct serve *server, const struct log *log)
+{
+	bool publishes = o->metrics || server;
+	int ret = watcher_look(w);
+	char worst[300];
+
+	if (!ret && o->breach.metric && breach_holds(&o->breach, w, mono_ns(), worst))
+		dumps_ask(&o->dumps, worst, log);
+	w->breaches = o->dumps.breaches;
+	w->dumps = o->dumps.n;
+	if (!ret && publishes)
+		ret = watch_publish(w, o, server, log);
+	if (!ret && (!publishes || o->form != ANSWER_TEXT))
 		ret = watch_print(w, o, log);
 	return ret;
 }
 
-static int watch_loop(struct watcher *w, const struct watch_opts *o, int stop_fd, const struct log *log)
+#define WATCH_IDLE_MS 1000 /* at most, before idle readers and dumps are looked after */
+
+static int watch_loop(struct watcher *w, struct watch_opts *o, struct serve *server, int stop_fd,
+		      const struct log *log)
 {
 	uint64_t interval = o->interval * UNIT_MS, next = mono_ns() + interval;
-	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
-	int ret = 0;
+	struct pollfd p[2] = { { .fd = stop_fd, .events = POLLIN },
+			       { .fd = server ? serve_fd(server) : -1, .events = POLLIN } };
+	int ret = server ? watch_publish(w, o, server, log) : 0;
 
-	while (!ret && !stop.revents) {
+	while (!ret && !p[0].revents) {
 		uint64_t now = mono_ns();
 
-		if (now < next && poll(&stop, 1, (int)((next - now + UNIT_MS - 1) / UNIT_MS)) >= 0)
+		if (now < next) {
+			uint64_t ms = (next - now + UNIT_MS - 1) / UNIT_MS;
+
+			poll(p, ARRAY_SIZE(p),
+			     (int)((server || o->dumps.file) && ms > WATCH_IDLE_MS ? WATCH_IDLE_MS : ms));
+			if (server)
+				serve_run(server);
+			dumps_go_on(&o->dumps, log);
 			continue;
-		ret = watch_look(w, o, log);
+		}
+		ret = watch_look(w, o, server, log);
 		if (o->once)
 			break;
 		/* after a long stop of the machine the looks in between are not made up for */
@@ -185,25 +367,30 @@ static int watch_loop(struct watcher *w, const struct watch_opts *o, int stop_fd
 	return ret;
 }
 
-static int watch_run(const struct watch_opts *o, const struct log *log, bool *part)
+static int watch_run(struct watch_opts *o, const struct log *log, bool *part)
 {
 	char *dir = tracefs_dir(getenv("HYPTRACE_TRACING_DIR"), log);
 	struct watcher_opts opts = { .tracing_dir = dir,
 				     .journal = strcmp(o->journal, "none") ? o->journal : NULL,
 				     .root = getenv("HYPTRACE_ROOT") ?: "",
 				     .no_exits = o->no_exits,
+				     .hyp_window = o->hyp_window,
 				     .top = o->top,
 				     .max_series = o->max_series,
 				     .log = log };
 	struct watcher *w = NULL;
+	struct serve *server = NULL;
 	/* first, so that all is put back whenever a signal comes */
 	int stop_fd = stop_signals(), ret = !dir ? -ENOENT : stop_fd < 0 ? stop_fd : 0;
 
 	ret = ret ?: watcher_restore(&opts);
+	if (!ret && !o->restore && o->listens)
+		ret = serve_open(&server, &o->listen, log);
 	if (!ret && !o->restore)
-		ret = watcher_open(&w, &opts) ?: watch_loop(w, o, stop_fd, log);
+		ret = watcher_open(&w, &opts) ?: watch_loop(w, o, server, stop_fd, log);
 	*part = w && (w->part || !w->n_vcpus);
 	ret = watcher_close(w) ?: ret;
+	serve_close(server);
 	fd_close(&stop_fd);
 	free(dir);
 	return ret;
@@ -211,7 +398,7 @@ static int watch_run(const struct watch_opts *o, const struct log *log, bool *pa
 
 #else
 
-static int watch_run(const struct watch_opts *o, const struct log *log, bool *part)
+static int watch_run(struct watch_opts *o, const struct log *log, bool *part)
 {
 	return log_fail(log, -ENOTSUP,
 			"this hyptrace was built without libtracefs, which watch needs; install "
@@ -224,7 +411,11 @@ static int watch_run(const struct watch_opts *o, const struct log *log, bool *pa
 
 int cmd_watch(int argc, char **argv)
 {
-	struct watch_opts o = { .interval = 10000, .top = 10, .max_series = 10000, .journal = WATCH_JOURNAL };
+	struct watch_opts o = { .interval = 10000,
+				.top = 10,
+				.max_series = 10000,
+				.journal = WATCH_JOURNAL,
+				.dumps = { .dir = WATCH_DUMP_DIR, .max = 10, .gap = 600000 } };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	bool part = false;
@@ -233,6 +424,11 @@ int cmd_watch(int argc, char **argv)
 	if (!command_words(&watch_table, &argc, argv, &o, 0, 0, &status))
 		return status;
 	console.quiet = o.quiet;
+	if (o.breach.of_hyp && !o.hyp_window) {
+		log_err(&log, "--dump-when hyp needs --hyp-window");
+		return EXIT_USAGE;
+	}
 	status = console_status(&console, watch_run(&o, &log, &part));
+	free(o.dumps.file);
 	return status == EXIT_OK && part ? EXIT_PART_LOST : status;
 }

@@ -98,41 +98,40 @@ kill "$agent"
 wait "$agent"
 like "$(cat "$tmp/agent.log")" "a recorder gets the events that --allow names" "and serves the allowed events only"
 
-OPTIONS=$(options hyptrace-flight.service)
 pages_once "$HYPTRACE_TRACING_DIR"
 mkdir "$tmp/state"
 tracing() {
-	[ "$(cat "$HYPTRACE_TRACING_DIR/tracing_on")" = 1 ] && compgen -G '/dev/shm/hyptrace-flight-*.spool' >/dev/null
+	[ "$(cat "$HYPTRACE_TRACING_DIR/tracing_on")" = 1 ] && compgen -G "/dev/shm/hyptrace-$unit-*.spool" >/dev/null
 }
 spools() {
-	find /dev/shm "$tmp/state" -name '*flight-*.spool'
+	find /dev/shm "$tmp/state" -name "*$unit-*.spool"
 }
 
 MAINPID=
 # flight SETTING: a command of its unit, where that runs it
 flight() {
 	export MAINPID
-	cd "$tmp/state" && eval "exec $(exec_line hyptrace-flight.service "$1")"
+	cd "$tmp/state" && eval "exec $(exec_line "hyptrace-$unit.service" "$1")"
 }
 
-if [ -w /dev/shm ]; then
+for unit in flight ring; do
+	OPTIONS=$(options hyptrace-$unit.service)
+	[ -w /dev/shm ] || { skip 6 "no /dev/shm"; continue; }
 	flight ExecStart >"$tmp/flight.log" 2>&1 &
 	recorder=$!
 	wait_for tracing
-	ok $? "the flight recorder takes its unit's options" || diag "$(cat "$tmp/flight.log")"
+	ok $? "$unit: the recorder takes its unit's options" || diag "$(cat "$tmp/flight.log")"
 	MAINPID=$recorder flight ExecReload &
 	wait $!
-	wait_for grep -q '/flight-2.*\.001\.dat: ' "$tmp/flight.log"
-	ok $? "reload writes a file"
+	wait_for grep -q "/$unit-2.*\.001\.dat: " "$tmp/flight.log"
+	ok $? "$unit: reload writes a file"
 	kill -KILL "$recorder"
 	wait "$recorder" 2>/dev/null
-	is "$(spools | wc -l)" 1 "killed, it leaves a spool"
+	is "$(spools | wc -l)" 1 "$unit: killed, it leaves a spool"
 	out=$(flight ExecStartPre 2>&1)
 	is "$? $(spools)" "0 " "the next start recovers that first" || diag "$out"
-	like "$out" "$tmp/state/flight-2[0-9-]*\.00[12]\.dat, " "into a file named by the time of the start"
+	like "$out" "$tmp/state/$unit-2[0-9-]*\.00[12]\.dat, " "into a file named by the time of the start"
 	out=$(flight ExecStartPre 2>&1)
 	is "$? $out" "0 " "there is nothing to recover after that"
-else
-	skip 6 "no /dev/shm"
-fi
+done
 done_testing

@@ -201,6 +201,53 @@ done
 [ ! -e /dev/shm/hyptrace-t.dat.spool ]
 ok $? "... and leaves nothing there"
 
+# ---- a ring ------------------------------------------------------------------------------------------
+
+# feed_aged CPU:AGE...: a page each, of ten kvm_entry, that many seconds old; "!" at its end: events were lost before
+feed_aged() {
+	perl -MTime::HiRes=clock_gettime -e '
+		use Fcntl;
+		my ($tree, $fed, @pages) = @ARGV;
+		my (@fd, @n);
+		for my $cpu (0 .. 2) { sysopen $fd[$cpu], "$tree/per_cpu/cpu$cpu/trace_pipe_raw", O_RDWR or die }
+		for (@pages) {
+			my ($cpu, $age, $lost) = /^(\d):(\d+)(!?)$/ or die;
+			my $events = join "", map {
+				pack("L S C C l Q", 4 | 100 << 5, 2, 0, 0, 7, $cpu << 32 | $n[$cpu]++)
+			} 0 .. 9;
+			syswrite $fd[$cpu], pack("Q Q a4080", 1e9 * (clock_gettime(7) - $age), length($events) | ($lost ? 1 << 31 : 0), $events);
+		}
+		open my $f, ">", "$fed.new"; print $f scalar @pages; close $f; rename "$fed.new", $fed;
+		sleep 60' "$tree" "$tmp/fed" "$@" &
+	feeder=$!
+}
+spool=$out/t.dat.spool
+[ ! -w /dev/shm ] || spool=/dev/shm/hyptrace-t.dat.spool
+
+new_tree
+mkdir -p "$tree/options"
+echo 0 >"$tree/options/overwrite"
+"$hyptrace" record -o "$out/t.dat" -e kvm -B hyp -e hyp_enter --flight 60 --ring >"$tmp/said" 2>&1 &
+recorder=$!
+wait_for test -e "$spool/range"
+feed_aged 0:600 0:300 0:30! 0:20 0:10 1:600 1:300 1:30 1:20 2:10
+wait_for fed 10
+is "$(find "$spool/pages" -type f -size +0) $(<"$tree/options/overwrite")" " 1" "--ring: buffers overwrite themselves, and nothing is read of them"
+kill -USR1 "$recorder"
+wait_for test -e "$out/t.001.dat"
+stop
+is "$status $(<"$tree/options/overwrite")" "0 0" "--ring: exit status, and the option is put back" || diag "$(<"$tmp/said")"
+for i in 1 2; do
+	# with a page that the last minute begins in, unless events of that minute are missing after it
+	is "$(numbers "$out/t.00$i.dat" | sort -n -k1,1 -k2,2 | awk '{ n[$1]++; if (!($1 in first)) first[$1] = $2 }
+		END { for (cpu = 0; cpu < 3; cpu++) print first[cpu], n[cpu] }')" "20 30
+10 30
+0 10" "--ring, file $i: each CPU's last minute"
+done
+like "$(<"$tmp/said")" "warning: the buffers are too small: a CPU's begins (29|30)\.[0-9] s late; make them larger with -b$" \
+	"... of one it is not all, which is said"
+nothing_left "--ring"
+
 # ---- what does not go together ---------------------------------------------------------------------
 
 refused() {
@@ -215,6 +262,7 @@ refused "$joined" --hypertrace --rotate 1s
 refused "$joined" --hypertrace -m 100
 refused "$joined" --hypertrace --flight 5
 refused "--keep goes with --rotate or --flight only" --keep 2
+refused "--ring goes with --flight only" --ring
 refused "--dump-on goes with --flight only" --dump-on kvm:kvm_exit
 refused "--rotate 10: neither a size (64K, 100M, 2G) nor a duration (30s, 5min, 1h)" --rotate 10
 refused "--max-size 10s: not a size such as 64K, 8M, 2G" --max-size 10s

@@ -150,9 +150,13 @@ hyptrace_vcpu_exit_seconds_sum{vm="Guest",vcpu="0",reason="IRQ"} 10.737418240
 hyptrace_vcpu_exit_seconds_count{vm="Guest",vcpu="0",reason="IRQ"} 1
 hyptrace_vcpu_exit_seconds_sum{vm="Guest",vcpu="1",reason="WFx"} 0.000110439
 hyptrace_vcpu_exit_seconds_count{vm="Guest",vcpu="1",reason="WFx"} 1
+hyptrace_hyp_windows_total 0
+hyptrace_hyp_missed_windows_total 0
 hyptrace_watch_vcpus 2
 hyptrace_watch_dropped_total 3
-hyptrace_watch_left_out_series 0' "metrics: vCPUs by their names, reasons by theirs, hostile names escaped, others' threads left out"
+hyptrace_watch_left_out_series 0
+hyptrace_watch_breaches_total 0
+hyptrace_watch_dumps_total 0' "metrics: vCPUs by their names, reasons by theirs, hostile names escaped, others' threads left out"
 is "$(sed -n 's/^hyptrace_vcpu_wakeup_seconds_bucket.*le="\(.*\)"} /\1 /p' "$tmp/w.prom" | tr '\n' ';')" \
 	"0.000001024 0;0.000004096 0;0.000016384 0;0.000065536 0;0.000262144 1;0.001048576 1;0.004194304 1;0.016777216 1;0.067108864 3;0.268435456 3;1.073741824 3;4.294967296 3;+Inf 3;" \
 	"buckets of a histogram, each with those below"
@@ -179,6 +183,12 @@ free_port() {
 asked() { # QUERY PATTERN
 	promtool query instant "http://127.0.0.1:$port" "$1" 2>/dev/null | grep -q "$2"
 }
+# A watch that serves, with the file of another one for node_exporter. The fake is never emptied, so that what it
+# serves grows at each look.
+served=$(free_port)
+"$hyptrace" watch --interval 100ms --journal "$journal" -q --listen "127.0.0.1:$served" --metrics "$tmp/served.prom" \
+	2>"$tmp/serve.err" &
+server_pid=$!
 if command -v prometheus >/dev/null && command -v prometheus-node-exporter >/dev/null; then
 	exporter=$(free_port) port=$(free_port)
 	mkdir "$tmp/textfiles"
@@ -186,22 +196,79 @@ if command -v prometheus >/dev/null && command -v prometheus-node-exporter >/dev
 	prometheus-node-exporter --collector.disable-defaults --collector.textfile \
 		--collector.textfile.directory="$tmp/textfiles" --web.listen-address="127.0.0.1:$exporter" 2>"$tmp/exporter.log" &
 	exporter_pid=$!
-	printf 'scrape_configs:\n- job_name: host\n  scrape_interval: 1s\n  static_configs:\n  - targets: ["127.0.0.1:%s"]\n' \
-		"$exporter" >"$tmp/prometheus.yml"
+	echo 'scrape_configs:' >"$tmp/prometheus.yml"
+	for target in "file $exporter" "served $served"; do
+		printf -- '- job_name: %s\n  scrape_interval: 1s\n  static_configs:\n  - targets: ["127.0.0.1:%s"]\n' $target
+	done >>"$tmp/prometheus.yml"
 	prometheus --config.file="$tmp/prometheus.yml" --storage.tsdb.path="$tmp/tsdb" \
 		--web.listen-address="127.0.0.1:$port" 2>"$tmp/prometheus.log" &
 	prometheus_pid=$!
-	wait_for asked 'topk(1, hyptrace_vcpu_stolen_seconds_total)' 'by="hog".*vcpu="0", vm="Guest"} => 1.638159623'
+	wait_for asked 'topk(1, hyptrace_vcpu_stolen_seconds_total{job="file"})' 'by="hog".*vcpu="0", vm="Guest"} => 1.638159623'
 	ok $? "Prometheus names who stole most" || diag "$(tail -n 3 "$tmp/exporter.log" "$tmp/prometheus.log")"
 	asked 'histogram_quantile(0.5, hyptrace_vcpu_wakeup_seconds_bucket)' ' => 0.0[0-9]*'
 	ok $? "... and a quantile of the wake-ups"
 	asked node_textfile_scrape_error ' => 0 '
 	ok $? "... and node_exporter found no error"
+	if [ -s "$tmp/serve.err" ]; then
+		skip 1 "built without libmicrohttpd"
+	else
+		wait_for asked 'topk(1, hyptrace_vcpu_stolen_seconds_total{job="served"})' 'by="hog".*vcpu="0", vm="Guest"} => [1-9]'
+		ok $? "... from --listen, too" || diag "$(tail -n 3 "$tmp/prometheus.log")"
+	fi
 	kill $exporter_pid $prometheus_pid
 	wait $exporter_pid $prometheus_pid
 else
-	skip 3 "no prometheus or no prometheus-node-exporter"
+	skip 4 "no prometheus or no prometheus-node-exporter"
 fi
+
+# get PATH [OPTION...]: what curl says of the watch that serves: status, then its type
+get() {
+	curl -s -m 20 -o "$tmp/got" -w '%{http_code} %{content_type}' "${@:2}" "http://127.0.0.1:$served$1"
+}
+if [ -s "$tmp/serve.err" ]; then
+	like "$(<"$tmp/serve.err")" 'built without libmicrohttpd, .* --metrics FILE$' "without libmicrohttpd: the reason, and what to do"
+elif ! command -v curl >/dev/null; then
+	skip 10 "no curl"
+else
+	got='200 text/plain; version=0.0.4; charset=utf-8'
+	is "$(get /metrics)" "$got" "--listen: GET /metrics"
+	is "$(grep '^# ' "$tmp/got")" "$(grep '^# ' "$tmp/served.prom")" "... are the metrics"
+	is "$(get /) $(get /metrics/x)" "${got/200/404} ${got/200/404}" "... and nothing else is there"
+	is "$(get /metrics -d x) $(get /metrics -X DELETE)" "${got/200/405} ${got/200/405}" "... and nothing is taken"
+	# as many as are admitted: some say nothing, some ask and do not read
+	perl -MIO::Socket::INET -e '
+		my @held = map { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$ARGV[0]") or die } 1 .. 8;
+		print { $held[$_] } "GET /metrics HTTP/1.1\r\n", $_ % 4 ? "Host: x\r\n\r\n" : "" for 4 .. 7;
+		$_->flush for @held;
+		print "held\n"; STDOUT->flush;
+		sleep 60' "$served" >"$tmp/held" &
+	held=$!
+	wait_for grep -q held "$tmp/held"
+	rm "$tmp/served.prom"
+	wait_for test -e "$tmp/served.prom"
+	ok $? "readers that hang: the looks go on"
+	is "$(get /metrics)" "$got" "... and another reader gets its answer, once they are dropped"
+	kill $held
+	is "$(timeout 10 "$hyptrace" watch --once --journal none --listen "127.0.0.1:$served" 2>&1)" \
+		"hyptrace: cannot listen on tcp:127.0.0.1:$served: Address already in use" "a port in use: the reason"
+	kill $server_pid
+	wait $server_pid
+	"$hyptrace" watch --interval 100ms --journal "$journal" -q --listen "unix:$tmp/socket" 2>"$tmp/serve.err" &
+	server_pid=$!
+	wait_for test -S "$tmp/socket"
+	is "$(get /metrics --unix-socket "$tmp/socket") $(stat -c %a "$tmp/socket")" \
+		"$got 600" "--listen unix:PATH, for its own user"
+	for address in "0.0.0.0:1" "192.0.2.1:80" "[::]:80" "localhost:80" 127.0.0.1 unix:; do
+		watch --once --listen "$address"
+		echo "$status $err"
+	done >"$tmp/refused"
+	is "$(grep -vc "^2 hyptrace watch: --listen .*: not unix:PATH, 127.0.0.1:PORT or \[::1\]:PORT$" "$tmp/refused")" 0 \
+		"addresses that another machine could reach are refused" || diag "$(<"$tmp/refused")"
+fi
+kill $server_pid 2>/dev/null
+wait $server_pid
+[ ! -e "$tmp/socket" ]
+ok $? "the socket goes with it"
 
 watch --once --top 1
 like "$out" '^Guest:0  \(others\)  2\.130ms$' "text: --top 1 leaves one name, the rest is in one sum"
@@ -212,6 +279,78 @@ like "$err" '^hyptrace: warning: 61 series are left out; raise --max-series$' ".
 
 watch --once --no-exits --metrics "$tmp/w.prom"
 is "$status $(grep -c '^hyptrace_vcpu_exit' "$tmp/w.prom") $(grep -c '^hyptrace_vcpu_wakeup' "$tmp/w.prom")" "0 0 15" "--no-exits"
+
+# ---- what a look costs: with all processes of this machine -----------------------------------
+HYPTRACE_ROOT= "$hyptrace" watch --interval 100ms --journal none --json -q >"$tmp/looks.json" &
+pid=$!
+looks() { [ "$(cat "$tmp/looks.json" 2>/dev/null | grep -c cpu_ns)" -ge "$1" ]; }
+wait_for looks 11
+kill $pid
+wait $pid
+ms=$(jq -s 'map(.watch.cpu_ns) | (last - first) / (length - 1) / 1e6 | floor' "$tmp/looks.json")
+[ "$ms" -lt 100 ]
+ok $? "a look takes less than 1 % of the CPU of its 10 s: $ms ms"
+
+# ---- dumps ------------------------------------------------------------------------------------
+
+# limit LIMIT: what a watch of some looks says of it; the metrics are in $tmp/w.prom
+limit() {
+	rm -f "$tmp/w.prom"
+	"$hyptrace" watch --interval 100ms --journal none --dump-when "$1" --dump-dir "$tmp/dumps" --metrics "$tmp/w.prom" "${@:2}" \
+		2>"$tmp/limit.err" &
+	pid=$!
+	wait_for grep -qs '^hyptrace_watch_vcpus' "$tmp/w.prom"
+}
+limited() {
+	kill $pid
+	wait $pid
+}
+mkdir "$tmp/dumps"
+limit 'wakeup_p99 > 60ms'
+wait_for grep -q '^hyptrace_watch_breaches_total [1-9]' "$tmp/w.prom"
+limited
+is "$(grep holds "$tmp/limit.err")" "hyptrace: Guest:0 66.354 ms: 'wakeup_p99 > 60ms' holds, no dump into '$tmp/dumps': no flight recorder writes there; start one: systemctl start hyptrace-ring" \
+	"--dump-when without a flight recorder: the value, and what to do, once"
+limit 'wakeup_p99 > 70ms'
+limited
+limit 'stolen > 10% for 1h'
+limited
+is "$(sed -n 's/^hyptrace_watch_breaches_total //p' "$tmp/w.prom") $(grep -c holds "$tmp/limit.err")" "0 0" "... neither what is less nor what lasts less long"
+for wrong in 'stolen > 5ms' 'wakeup_p99 > 5%' 'wakeup_p99 > 5' 'stolen < 5%' 'x > 5%' 'stolen > 5% for' 'stolen > 5% for 1s and'; do
+	watch --once --dump-when "$wrong"
+	echo "$status"
+done >"$tmp/wrong"
+watch --once --dump-when 'hyp > 5%'
+is "$status $err" "2 hyptrace: --dump-when hyp needs --hyp-window" "a limit of what is not measured is refused"
+is "$(sort -u "$tmp/wrong")" 2 "limits that make no sense are refused"
+
+# a flight recorder, on a tracefs of its own
+if [ -w /dev/shm ]; then
+	"$build/tests/integration/fake-android" "$tmp/tracefs" android16
+	pages_once "$tmp/tracefs"
+	HYPTRACE_TRACING_DIR=$tmp/tracefs "$hyptrace" record -o "$tmp/dumps/watched-$$.dat" -e kvm --flight 5 --ring 2>"$tmp/flight.err" &
+	recorder=$!
+	wait_for test -e "/dev/shm/hyptrace-watched-$$.dat.spool/range"
+	limit 'stolen > 10%' --dump-max 1
+	wait_for test -s "$tmp/dumps/watched-$$.001.dat.why.txt"
+	wait_for grep -q 'as many as --dump-max' "$tmp/limit.err"
+	limited
+	is "$(sed -n 's/^hyptrace_watch_dumps_total //p' "$tmp/w.prom")" 1 "--dump-max: there is one dump"
+	is "$(find "$tmp/dumps" -name 'watched-*' -printf '%f\n' | sort)" "watched-$$.001.dat
+watched-$$.001.dat.why.txt" "... with its causes beside it"
+	like "$(<"$tmp/limit.err")" "^hyptrace: Guest:0 [0-9.]+ %: 'stolen > 10%' holds, $tmp/dumps/watched-$$.001.dat will have the seconds before$" "... which is said"
+	unlike "$(<"$tmp/dumps/watched-$$.001.dat.why.txt")" 'cannot read' "... and the dump can be read"
+	limit 'stolen > 10%' --dump-gap 1h
+	wait_for test -e "$tmp/dumps/watched-$$.002.dat.why.txt"
+	wait_for grep -q 'not older than --dump-gap' "$tmp/limit.err"
+	ok $? "--dump-gap"
+	limited
+	kill -INT $recorder
+	wait $recorder
+	is "$? $(grep -c 'watched-' "$tmp/flight.err")" "0 3" "the recorder goes on meanwhile" || diag "$(<"$tmp/flight.err")"
+else
+	skip 6 "no /dev/shm"
+fi
 
 # ---- what is changed, and a kill --------------------------------------------------------------
 
@@ -238,6 +377,8 @@ write	instances/hyptrace-watch/events/sched/sched_waking/trigger	!hist:keys=pid:
 write	instances/hyptrace-watch/events/sched/sched_switch/trigger	!hist:keys=next_pid:pid=next_pid,lat=common_timestamp-\$arg,by=prev_comm,prev=prev_pid:onmatch(sched.sched_waking).trace(hyptrace_wakeup,\$pid,\$lat,\$by,\$prev) if next_pid == 112 || next_pid == 113" \
 	"events, histograms and triggers are in the journal with what removes them"
 
+wait_for grep -q 'vals=lat:clear' "$instance/events/synthetic/hyptrace_stolen/trigger"
+ok $? "a histogram that had no room is emptied"
 watch --once
 is "$status" 1 "a second watch is refused"
 like "$err" "journal '$journal' belongs to .* still runs" "... with the reason"
@@ -304,8 +445,32 @@ else
 fi
 is "$(grep -o 'hyptrace_[a-z_]*[a-z]' Documentation/watch.md | sed 's/_\(bucket\|sum\|count\)$//' | sort -u | comm -23 - \
 	<(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$tmp/first.prom" | sort))" "" "the metrics that the page names are there"
+dashboard=packaging/grafana/hyptrace.json
+jq -r '.. | .expr? // empty, (.query? | objects | .query)' $dashboard >"$tmp/queries"
+is "$(grep -o 'hyptrace_[a-z_]*[a-z]' "$tmp/queries" | sed 's/_\(bucket\|sum\|count\)$//' | sort -u | comm -23 - \
+	<(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$tmp/first.prom" | sort))" "" "the dashboard's metrics are there"
+if command -v promtool >/dev/null; then
+	# as rules, for which variables get values
+	{
+		echo 'groups: [{name: x, rules: ['
+		jq -r '.. | .expr? // empty' $dashboard | sed "s/\\\$__rate_interval/1m/g; s/.*/expr: '&'},/" | cat -n | sed 's/^ *\([0-9]*\)/{record: "x\1",/'
+		echo ']}]'
+	} >"$tmp/dashboard.yml"
+	like "$(promtool check rules "$tmp/dashboard.yml" 2>&1)" '^ *SUCCESS: [0-9]* rules found' "... which Prometheus understands"
+else
+	skip 1 "no promtool (Debian: prometheus)"
+fi
 is "$(sed -n 's/^\.B \(hyptrace_[a-z_]*\).*/\1/p' Documentation/hyptrace-watch.1 | grep -v '_\(stolen\|wakeup\|exit\)$' | sort)" \
 	"$(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$tmp/first.prom" | sort)" "the manual has all metrics"
+
+watch --once --hyp-window 10ms
+is "$status" 3 "--hyp-window without a hypervisor: status 3"
+like "$err" 'the hypervisor is not sampled: .* hyptrace doctor$' "... with the reason"
+printf 'write\tinstances/hyptrace-watch/buffer_size_kb\t1410\n' >"$journal.hyp"
+chmod 600 "$journal.hyp"
+watch --restore
+is "$status $err $(<"$instance/buffer_size_kb") $(ls "$journal"* 2>/dev/null)" \
+	"0 hyptrace: warning: a killed watch had left the hypervisor's buffer in use: put back 1410 " "... after a kill in a window that is put back"
 
 # ---- what is missing --------------------------------------------------------------------------
 

@@ -71,6 +71,7 @@ static void dump_long(struct buf *out, const struct record_plan *p)
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (numbers[i].n)
 			buf_printf(out, "%s=%llu ", numbers[i].name, (unsigned long long)numbers[i].n);
+	buf_addstr(out, p->ring ? "ring " : "");
 	dump_trigger(out, "dump", &p->dump_on);
 }
 
@@ -195,6 +196,7 @@ static const struct parse_case good[] = {
 	{ { "-e", "kvm", "--rotate", "100M", "--keep", "3" }, "top: +kvm; rotate=104857600 keep=3 " },
 	{ { "-e", "kvm", "--rotate", "5min" }, "top: +kvm; rotate-ms=300000 " },
 	{ { "-e", "kvm", "-m", "1000", "--max-size", "1G" }, "top: +kvm; m=1000 max-size=1073741824 " },
+	{ { "-e", "kvm", "--flight", "2.5", "--ring" }, "top: +kvm; flight=2500 ring " },
 	{ { "-e", "kvm", "--flight", "2.5", "--dump-on", "sched:sched_wakeup/pid == 1" },
 	  "top: +kvm; flight=2500 dump=sched/sched_wakeup{pid == 1} " },
 	{ { "-A", "3", "-e", "sched", "--guest-timeout", "2.5" }, "top:; guest 3 -e sched; timeout=2500 ms " },

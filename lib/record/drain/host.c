@@ -69,6 +69,10 @@ static int host_drain(struct source *s, unsigned int cpu, struct drain *d)
 	m.copying = s->page_size != (uint32_t)sysconf(_SC_PAGESIZE);
 	n = ret;
 	while (n >= 0 && !atomic_load(d->stopping)) {
+		if (drain_rests(d)) {
+			n = rawpipe_wait(m.in, d);
+			continue;
+		}
 		n = host_move(&m, splice_move);
 		if (!n && drain_asked(d, &mark)) {
 			n = host_move(&m, splice_copy);

@@ -104,6 +104,7 @@ static int start_worker(struct track *t, struct spool *spool, size_t buffer, uns
 		.stop_fd = t->stop_fd,
 		.stopping = &t->stopping,
 		.sleep_us = t->rec->o.sleep_us,
+		.ring = t->rec->o.ring,
 		.stats = &w->stats,
 		.log = t->rec->o.log,
 	};

@@ -17,6 +17,7 @@ struct recorder;
 struct recorder_opts {
 	uint64_t sleep_us; /* -s */
 	int rt_prio;	   /* -r: SCHED_FIFO priority; 0 = none */
+	bool ring;	   /* buffers of the host and the hypervisor are drained by recorder_flush() only */
 	/* Called once, from the thread that failed first; the recording should then be ended. */
 	void (*failed)(void *ctx, const struct source *s, unsigned int cpu, int error);
 	void *ctx;

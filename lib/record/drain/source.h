@@ -29,6 +29,7 @@ struct drain {
 	int stop_fd;		     /* readable once stopping */
 	const atomic_bool *stopping; /* drain what is there and return */
 	uint64_t sleep_us;	     /* between reads; 0 = as data comes */
+	bool ring;		     /* nothing is read before it is asked for */
 	/* recorder_flush(): raised to ask, and then to be stored in `flushed` (drain_asked()) */
 	atomic_uint flush, flushed;
 	struct drain_stats *stats;
@@ -40,6 +41,14 @@ static inline bool drain_asked(const struct drain *d, unsigned int *mark)
 {
 	*mark = atomic_load(&d->flush);
 	return *mark != atomic_load(&d->flushed);
+}
+
+/* Of a ring: nobody asks for its pages now. */
+static inline bool drain_rests(const struct drain *d)
+{
+	unsigned int mark;
+
+	return d->ring && !drain_asked(d, &mark) && !atomic_load(d->stopping);
 }
 
 struct source;

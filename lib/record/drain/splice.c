@@ -102,6 +102,8 @@ int rawpipe_wait(int fd, const struct drain *d)
 	struct timespec pause = { .tv_sec = (time_t)(d->sleep_us / 1000000),
 				  .tv_nsec = (long)(d->sleep_us % 1000000) * 1000 };
 
+	if (d->ring)
+		return poll(p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
 	if (d->sleep_us) {
 		return ppoll(p, 1, &pause, NULL) < 0 && errno != EINTR ? -errno : 0;
 	}

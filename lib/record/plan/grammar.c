@@ -376,6 +376,8 @@ static const struct opt rows[] = {
 		 .max = INT64_MAX),
 	OPT_DURATION(0, "flight", "keep so much of the past in memory, write it on SIGUSR1", UNIT_S, UNIT_MS,
 		     PLAN(flight_ms, 0), .min = 1000, .max = 3600000),
+	NAME("ring", NULL, "with --flight: in the kernel's own buffers, which nobody reads before",
+	     opts_set_flag, PLAN(ring, 0)),
 	NAME("dump-on", "EVENT[/FILTER]", "write what is kept there when this event comes", region_option,
 	     PLAN(dump_on, 0)),
 	KEY('k', NULL, "leave the tracing files as they are at the end", opts_set_flag, PLAN(keep, 0)),

@@ -376,6 +376,8 @@ static int check_long(const struct record_plan *p, struct opts_error *err)
 		return opts_error(err, "--rotate, -m and --flight: each is another way, take one");
 	if (p->keep_files && !numbered)
 		return opts_error(err, "--keep goes with --rotate or --flight only");
+	if (p->ring && !p->flight_ms)
+		return opts_error(err, "--ring goes with --flight only");
 	if (p->dump_on.event && !p->flight_ms)
 		return opts_error(err, "--dump-on goes with --flight only");
 	if (p->marks && (numbered || p->max_cpu_kb))

@@ -104,6 +104,7 @@ struct record_plan {
 	uint64_t max_cpu_kb;	   /* -m: of each CPU's pages, the newest; 0 = not given */
 	uint64_t max_bytes;	   /* --max-size: of pages, all buffers and guests; 0 = not given */
 	uint64_t flight_ms;	   /* --flight; 0 = not given */
+	bool ring;		   /* --ring, with --flight */
 	struct strlist notes;	   /* parts of --config that are not used, for messages */
 	char *line;		   /* the command line, for a shell; NULL: there is none */
 	struct trigger_plan start_on, stop_on;

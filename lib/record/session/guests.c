@@ -5,15 +5,13 @@
 #include "record/drain/repair.h"
 #include "base/outfile.h"
 
-#define SHARED_MEMORY "/dev/shm" /* a tmpfs */
-
 /* A guest's default events: tasks that run, and their wake-ups. */
 static const char *const default_args[] = { "-i", "-e", "sched", "-e", "irq", "-e", "ipi", "-e", "timer" };
 
 /* Before anything is set up: -m, --rotate and --flight punch holes into the files of pages. */
 static int check_punching(const struct spool *spool, const struct log *log)
 {
-	static const char *const others[] = { "/var/tmp", "/tmp", SHARED_MEMORY };
+	static const char *const others[] = { "/var/tmp", "/tmp", SESSION_MEMORY };
 	int ret = spool_can_forget(spool_dirfd(spool));
 	const char *other = NULL;
 
@@ -38,8 +36,8 @@ int session_new_spool(struct spool **out, const char *output, const struct recor
 	uint64_t version = plan->file_version ? (uint64_t)plan->file_version : 7;
 	const char *slash = strrchr(output, '/');
 	/* next to the file; a flight recorder's in memory, if there is a place for that */
-	bool in_memory = plan->flight_ms && !access(SHARED_MEMORY, W_OK);
-	char *dir = in_memory ? str_printf(SHARED_MEMORY "/hyptrace-%s.spool", slash ? slash + 1 : output)
+	bool in_memory = plan->flight_ms && !access(SESSION_MEMORY, W_OK);
+	char *dir = in_memory ? str_printf(SESSION_MEMORY "/hyptrace-%s.spool", slash ? slash + 1 : output)
 			      : str_printf("%s.spool", output);
 	int ret = dir ? outfile_check(output, log) ?: spool_create(out, dir, log) : -ENOMEM;
 
@@ -91,6 +89,8 @@ int session_guests_prepare(struct session_guests *all, const char *output)
 	all->v = calloc(all->plan->n_guests, sizeof(*all->v));
 	if (!all->v)
 		return -ENOMEM;
+	if (all->plan->ring)
+		log_info(all->log, "--ring: guests' pages come all the time, for agents do not keep them");
 	ret = guests_ask_open(all) ?: guests_find(&all->found, &go);
 	while (!ret && all->n < all->plan->n_guests) {
 		all->n++;

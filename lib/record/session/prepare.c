@@ -239,6 +239,8 @@ static int prepare_spool(struct session *s)
 			     spool_set_number(s->spool, "traceid", traceid) ?:
 			     (s->plan->line ? spool_set(s->spool, "line", s->plan->line) : 0)
 		   : -ENOMEM;
+	if (!ret && s->plan->flight_ms)
+		ret = spool_set_number(s->spool, SPOOL_FLIGHT, (uint64_t)getpid());
 	free(path);
 	return ret;
 }

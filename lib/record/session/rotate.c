@@ -40,7 +40,8 @@ struct rotate {
 	size_t n_marks;
 	uint64_t number; /* of the next file; 0: there is only one */
 	double began, cut_at;
-	uint64_t lost; /* up to the last cut */
+	uint64_t ended; /* boot ns */
+	uint64_t lost;	/* up to the last cut */
 	struct workers *writer;
 	bool writing, symbols, asked;
 	atomic_bool written, ending;
@@ -282,7 +283,7 @@ static int part_open(struct rotate_part *p)
 		ret = spool_part(&p->spools[i], piece->spool, r->s->log);
 		ret = ret ?: rotate_set_ranges(r, piece, p->spools[i], r->to);
 	}
-	return ret;
+	return ret ?: ring_trim(r->s, p->spools[0], r->number, boot_ns());
 }
 
 /* The guests that take part, each with its part of the pages and what its clock showed so far. */
@@ -355,7 +356,7 @@ static void rotate_write(void *rotate, size_t job)
 	atomic_store(&r->written, true);
 }
 
-#define FLUSH_MS   5000 /* of a source; a machine at its limit needs more than one */
+#define FLUSH_MS   5000 /* of a source; a machine at its limit needs more than one, and a whole buffer many */
 #define MARKS	   64	/* in the seconds of --flight */
 #define SHOTS_KEPT 1024 /* of clocks, before what counts: four minutes of them */
 
@@ -486,7 +487,7 @@ void rotate_cut(struct session *s)
 	/* all that the host and the hypervisor have done by now is to be in what is cut */
 	for (size_t i = 0; i < s->n_tracks; i++)
 		if (strcmp(s->tracks[i].source->ops->kind, "profile"))
-			recorder_flush(s->recorder, s->tracks[i].source, FLUSH_MS);
+			recorder_flush(s->recorder, s->tracks[i].source, FLUSH_MS * (s->plan->ring ? 12 : 1));
 	rotate_positions(r, r->to);
 	r->cut_at = session_now();
 	r->error = 0;
@@ -511,8 +512,10 @@ static void rotate_keep(struct rotate *r)
 
 void rotate_keep_last(struct session *s)
 {
-	if (s->rotate)
+	if (s->rotate) {
+		ring_trim(s, s->spool, s->rotate->number, s->rotate->ended);
 		rotate_keep(s->rotate);
+	}
 }
 
 /* Finishes a written file. A flight recorder continues with what it has. */
@@ -578,6 +581,7 @@ void rotate_end(struct session *s)
 
 	if (!r)
 		return;
+	r->ended = boot_ns();
 	atomic_store(&r->ending, true);
 	if (r->writing)
 		rotate_reap(r);

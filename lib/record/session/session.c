@@ -131,6 +131,11 @@ void session_sum(struct session *s)
 				b->lost += lost;
 			}
 		}
+		/* what a ring overwrites is not lost */
+		if (s->plan->ring && !b->profile) {
+			b->lost = 0;
+			b->lost_more = false;
+		}
 	}
 	session_guests_sum(&s->guests, s->recorder, s->summary);
 }
@@ -214,6 +219,7 @@ static int arm(struct session *s)
 {
 	struct recorder_opts ro = { .sleep_us = s->plan->sleep_us,
 				    .rt_prio = s->plan->rt_prio,
+				    .ring = s->plan->ring,
 				    .failed = on_failure,
 				    .ctx = s,
 				    .log = s->log };

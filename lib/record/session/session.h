@@ -68,4 +68,12 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 int session_recover(const char *dir, const char *output, const struct session_opts *o,
 		    struct session_summary *summary);
 
+#define SESSION_MEMORY "/dev/shm" /* a tmpfs: spools of flight recorders */
+
+/*
+ * Asks the flight recorder whose files are in that directory for the next one, as SIGUSR1 does. *file: its
+ * path, malloc'ed; it is there once it is complete. -ENOENT: there is no such recorder.
+ */
+int flight_ask(const char *dir, char **file);
+
 #endif

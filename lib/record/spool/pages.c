@@ -186,6 +186,20 @@ char *spool_output(const struct spool *s)
 	return spool_numbered(s, head.from);
 }
 
+char *spool_next_output(const struct spool *s)
+{
+	uint64_t number = range_read(s, 0).from;
+	char *path = spool_numbered(s, number);
+	struct stat file, range;
+
+	if (!path || stat(path, &file) || fstatat(s->dirfd, "range", &range, 0) ||
+	    file.st_mtim.tv_sec < range.st_mtim.tv_sec ||
+	    (file.st_mtim.tv_sec == range.st_mtim.tv_sec && file.st_mtim.tv_nsec < range.st_mtim.tv_nsec))
+		return path;
+	free(path);
+	return spool_numbered(s, number + 1);
+}
+
 int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 {
 	return open_pages(s, "pages.new", buffer, cpu, O_CREAT | O_TRUNC);

@@ -22,6 +22,7 @@
 struct spool;
 
 #define SPOOL_ALIGNED "aligned" /* key of a guest's: its clock was compared with the host's */
+#define SPOOL_FLIGHT  "flight"	/* ... of the host's: pid of the flight recorder that takes SIGUSR1 */
 
 /* A recording has at most so many buffers, each of at most so many CPUs (NR_CPUS of x86 with MAXSMP). */
 #define SPOOL_BUFFERS_MAX 64
@@ -161,6 +162,9 @@ int spool_can_forget(int dirfd);
 char *spool_numbered(const struct spool *s, uint64_t number);
 /* ... of the spool's own number. */
 char *spool_output(const struct spool *s);
+/* ... of the file that its recorder begins next: it notes a number only some time after the last one is
+ * written. */
+char *spool_next_output(const struct spool *s);
 
 /*
  * A spool that is a part of another: the same keys, buffers and pages, and texts but for those that are put

@@ -271,6 +271,9 @@ static int setup_options(struct instance *i)
 	char path[INSTANCE_PATH];
 	int ret = 0;
 
+	/* the kernel's default, which may have been changed */
+	if (i->o.plan->ring && instance_has(i, instance_file(i, path, "options/overwrite")))
+		ret = instance_put(i, path, "1", NULL);
 	for (size_t n = 0; !ret && n < o->n; n++) {
 		const char *name = o->v[n], *value = "1";
 

@@ -122,6 +122,31 @@ static void metric_number(struct metrics *m, const char *name, const char *type,
 	buf_printf(m->out, "%s %llu\n", name, (unsigned long long)n);
 }
 
+/* Means of the last windows with their errors. Without --hyp-window they have no series. */
+static void metrics_hyp(struct metrics *m)
+{
+	static const struct {
+		const char *name, *help;
+	} parts[] = { { "hyptrace_hyp_time_ratio",
+			"Share of all CPUs' time in the hypervisor, by reason: mean of the last windows." },
+		      { "hyptrace_hyp_time_ratio_error", "Standard error of that mean." } };
+	const struct hyp_windows *h = &m->w->hyp;
+	double of[2];
+
+	for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
+		metric_head(m, parts[k].name, "gauge", parts[k].help);
+		for (size_t i = 0; i < HYP_REASONS && hyp_windows_mean(h, i, &of[0], &of[1]); i++)
+			if (of[0] > 0)
+				buf_printf(m->out, "%s{reason=\"%s\"} %.9f\n", parts[k].name,
+					   hyp_windows_reason(i), of[k]);
+	}
+	metric_number(m, "hyptrace_hyp_windows_total", "counter",
+		      "Windows in which the hypervisor was sampled.", h->n);
+	metric_number(m, "hyptrace_hyp_missed_windows_total", "counter",
+		      "Windows that were not taken, because its buffer was in use or lost events.",
+		      h->missed);
+}
+
 void watcher_metrics(struct watcher *w, struct buf *out)
 {
 	struct metrics m = { .w = w, .out = out };
@@ -135,11 +160,15 @@ void watcher_metrics(struct watcher *w, struct buf *out)
 		while ((s = watcher_next(w, s, t->from, t->to, &v)))
 			metric_write(&m, t, v, s);
 	}
+	metrics_hyp(&m);
 	metric_number(&m, "hyptrace_watch_vcpus", "gauge", "vCPUs that are watched.", w->n_vcpus);
 	metric_number(&m, "hyptrace_watch_dropped_total", "counter",
 		      "Events that found no room in a histogram.", w->dropped);
 	metric_number(&m, "hyptrace_watch_left_out_series", "gauge", "Series beyond --max-series.",
 		      m.left_out);
+	metric_number(&m, "hyptrace_watch_breaches_total", "counter",
+		      "Looks at which --dump-when held for its time.", w->breaches);
+	metric_number(&m, "hyptrace_watch_dumps_total", "counter", "Dumps that were asked for.", w->dumps);
 	metric_head(&m, "hyptrace_watch_cpu_seconds_total", "counter", "CPU time of hyptrace watch itself.");
 	buf_printf(out, "hyptrace_watch_cpu_seconds_total %s\n",
 		   seconds_text(clock_now(CLOCK_PROCESS_CPUTIME_ID), seconds));

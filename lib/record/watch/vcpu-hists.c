@@ -194,28 +194,42 @@ out:
 
 /* ---- begin and end ---------------------------------------------------------------------------- */
 
-int watcher_restore(const struct watcher_opts *o)
+static int journal_restore(const struct watcher_opts *o, const char *journal, const char *what)
 {
 	struct undo *u;
 	struct stat st;
 	int ret, failed;
 
-	if (!o->journal || lstat(o->journal, &st) < 0)
+	if (lstat(journal, &st) < 0)
 		return 0;
 	/* it is believed: no other user may have written it */
 	if (file_distrust(&st))
-		return log_fail(o->log, -EPERM, "the journal '%s' is not used: %s", o->journal,
+		return log_fail(o->log, -EPERM, "the journal '%s' is not used: %s", journal,
 				file_distrust(&st));
-	ret = undo_load(&u, o->tracing_dir, AT_FDCWD, o->journal, o->log);
+	ret = undo_load(&u, o->tracing_dir, AT_FDCWD, journal, o->log);
 	if (ret)
 		return ret;
 	failed = undo_all(u);
 	undo_free(u);
 	if (failed)
 		return -EIO;
-	log_warn(o->log, "a killed watch had left its histograms: removed");
-	unlink(o->journal);
+	log_warn(o->log, "a killed watch had left %s", what);
+	unlink(journal);
 	return 0;
+}
+
+int watcher_restore(const struct watcher_opts *o)
+{
+	char *hyp;
+	int ret;
+
+	if (!o->journal)
+		return 0;
+	ret = journal_restore(o, o->journal, "its histograms: removed");
+	hyp = str_printf("%s" WATCH_HYP_JOURNAL, o->journal);
+	ret = ret ?: hyp ? journal_restore(o, hyp, "the hypervisor's buffer in use: put back") : -ENOMEM;
+	free(hyp);
+	return ret;
 }
 
 /* Only these: tracefs_local_events() reads all of /proc/kallsyms, too. */

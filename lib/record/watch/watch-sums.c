@@ -75,23 +75,23 @@ static void names_choose(struct watch_sum *stolen, struct watch_sum *v, size_t n
 
 		for (size_t i = 0; i < n; i++) {
 			struct watch_sum **of = v[i].shown ? &least : &most;
-			uint64_t took = v[i].all.ns - v[i].seen,
-				 other = *of ? (*of)->all.ns - (*of)->seen : 0;
+			uint64_t took = v[i].all.ns - v[i].seen.ns,
+				 other = *of ? (*of)->all.ns - (*of)->seen.ns : 0;
 
 			if (!*of || (v[i].shown ? took < other : took > other))
 				*of = &v[i];
 		}
-		if (!most || most->all.ns == most->seen)
+		if (!most || most->all.ns == most->seen.ns)
 			return;
 		if (shown == top) {
-			if (!least || least->all.ns - least->seen >= most->all.ns - most->seen)
+			if (!least || least->all.ns - least->seen.ns >= most->all.ns - most->seen.ns)
 				return;
 			least->shown = false;
-			stolen->from += least->seen - least->from;
+			stolen->from += least->seen.ns - least->from;
 			shown--;
 		}
 		most->shown = true;
-		most->from = most->seen;
+		most->from = most->seen.ns;
 		shown++;
 	}
 }
@@ -121,6 +121,15 @@ const struct watch_vcpu *watch_vcpu_find(const struct watch_vcpu *v, size_t n, i
 	return at < n && v[at].pid == pid ? &v[at] : NULL;
 }
 
+static struct watch_counts counts_since(const struct watch_counts *all, const struct watch_counts *seen)
+{
+	struct watch_counts c = { .n = all->n - seen->n, .ns = all->ns - seen->ns };
+
+	for (size_t i = 0; i < WATCH_BUCKETS; i++)
+		c.buckets[i] = all->buckets[i] - seen->buckets[i];
+	return c;
+}
+
 int watch_sums_settle(struct watch_sums *s, const struct watch_vcpu *vcpus, size_t n, size_t top)
 {
 	size_t kept = 0, next;
@@ -142,8 +151,10 @@ int watch_sums_settle(struct watch_sums *s, const struct watch_vcpu *vcpus, size
 		if (s->v[i].kind == WATCH_STOLEN)
 			names_settle(&s->v[i], &s->v[i + 1], next - i - 1, top);
 	}
-	for (size_t i = 0; i < s->n; i++)
-		s->v[i].seen = s->v[i].all.ns;
+	for (size_t i = 0; i < s->n; i++) {
+		s->v[i].last = counts_since(&s->v[i].all, &s->v[i].seen);
+		s->v[i].seen = s->v[i].all;
+	}
 	return 0;
 }
 

@@ -35,7 +35,8 @@ struct watch_sum {
 	uint64_t code;
 	struct watch_counts all;
 	struct watch_counts emptied; /* the part of `all` that histograms had before they were emptied */
-	uint64_t seen;		     /* ns at the last look */
+	struct watch_counts seen;    /* `all` at the last look */
+	struct watch_counts last;    /* ... and what came in the interval that it ended */
 	/* A counter may not fall. So a name that gets a series of its own has in it what follows, and the
 	 * time of a name that loses its series is not given to the others afterwards. */
 	bool shown;    /* WATCH_BY: it has a series of its own */

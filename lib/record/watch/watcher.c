@@ -2,6 +2,7 @@
 /* Follows the machine's VMs: new vCPUs get into the kernel's histograms, and ended ones leave the sums. */
 #include "record/watch/watcher.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "record/guest/guest.h"
 
 static void vcpus_release(struct strlist *vms, struct watch_vcpu *v)
@@ -89,6 +90,7 @@ int watcher_open(struct watcher **out, const struct watcher_opts *o)
 	if (!w)
 		return -ENOMEM;
 	w->o = o;
+	w->looked = mono_ns();
 	ret = vcpu_hists_open(w) ?: vcpus_follow(w);
 	if (ret) {
 		watcher_close(w);
@@ -102,18 +104,39 @@ int watcher_open(struct watcher **out, const struct watcher_opts *o)
 	return 0;
 }
 
+/* One window, by a journal of its own: the buffer's lock is free between two of them. */
+static int hyp_sample(struct watcher *w)
+{
+	char *journal = w->o->journal ? str_printf("%s" WATCH_HYP_JOURNAL, w->o->journal) : NULL;
+	int ret = w->o->journal && !journal
+			  ? -ENOMEM
+			  : hyp_window_take(&w->hyp, w->o->tracing_dir, journal, w->o->hyp_window, w->o->log);
+
+	free(journal);
+	if (ret == -ENOENT) {
+		w->no_hyp = w->part = true;
+		ret = 0;
+	}
+	return ret;
+}
+
 int watcher_look(struct watcher *w)
 {
 	struct hist_totals totals;
+	uint64_t now = mono_ns();
 	int ret;
 
+	w->interval = now - w->looked;
+	w->looked = now;
 	watch_sums_begin(&w->sums);
 	ret = vcpu_hists_read(w, &totals);
 	ret = ret ?: watch_sums_settle(&w->sums, w->vcpus, w->n_vcpus, w->o->top);
 	if (ret)
 		return ret;
+	if (w->o->hyp_window && !w->no_hyp)
+		ret = hyp_sample(w);
 	w->dropped = w->emptied + totals.dropped + totals.bad + w->sums.no_room;
-	if (totals.dropped || totals.entries > VCPU_HISTS_SIZE / 4 * 3)
+	if (!ret && (totals.dropped || totals.entries > VCPU_HISTS_SIZE / 4 * 3))
 		ret = histograms_empty(w);
 	return ret ?: vcpus_follow(w);
 }

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "record/watch/hyp-windows.h"
 #include "record/watch/watch-sums.h"
 
 /*
@@ -17,6 +18,7 @@ struct watcher_opts {
 	const char *journal; /* NULL: in memory */
 	const char *root;    /* prefix of /sys and /proc, "" */
 	bool no_exits;	     /* do without them: they cost guests most */
+	uint64_t hyp_window; /* ns of each look in which the hypervisor is sampled; 0: it is not */
 	size_t top;	     /* names with series of their own, of each vCPU */
 	uint64_t max_series; /* of metrics */
 	const struct log *log;
@@ -31,7 +33,12 @@ struct watcher {
 	uint64_t dropped;  /* events without room */
 	uint64_t emptied;  /* ... in histograms before they were emptied */
 	uint64_t left_out; /* series of the last metrics */
-	bool part;	   /* something cannot be watched here */
+	uint64_t interval; /* ns that the last look ended */
+	uint64_t looked;   /* mono ns */
+	struct hyp_windows hyp;
+	uint64_t breaches, dumps; /* the caller's, for metrics */
+	bool no_hyp;		  /* it cannot be sampled here */
+	bool part;		  /* something cannot be watched here */
 	/* vcpu-hists.c */
 	struct undo *undo;
 	struct tep_handle *tep;
@@ -40,7 +47,9 @@ struct watcher {
 	bool amd;			   /* x86: reasons are SVM's */
 };
 
-/* Puts back what a killed watcher has left in the journal; 0 too without one. -EBUSY: another one runs. */
+#define WATCH_HYP_JOURNAL ".hyp" /* at the end of the journal's name: of the hypervisor's windows */
+
+/* Puts back what a killed watcher has left in its journals; 0 too without one. -EBUSY: another one runs. */
 int watcher_restore(const struct watcher_opts *o);
 /* After that. 0 or -errno, logged: nothing is left then. Found VMs are watched from here on. */
 int watcher_open(struct watcher **out, const struct watcher_opts *o);
@@ -60,6 +69,25 @@ uint64_t watcher_ns(const struct watch_sum *s);
  * max_series are left out, and counted; logged when there are more than before.
  */
 void watcher_metrics(struct watcher *w, struct buf *out);
+
+/* ---- breach.c ---- */
+
+/* A limit that the last interval must not exceed: "METRIC > VALUE" or "METRIC > VALUE for TIME". */
+struct breach {
+	const struct breach_metric *metric; /* NULL: none was given */
+	double limit;			    /* ns, or a share */
+	bool of_hyp;			    /* it needs hyp_window */
+	uint64_t lasts;			    /* ns for which it must hold */
+	uint64_t since;			    /* mono ns; 0: it does not hold now */
+};
+
+/* For messages and -h: each metric with the form of its value. */
+#define BREACH_FORMS "stolen > 10%, wakeup_p99 > 5ms, hyp > 2%, each perhaps with: for 30s"
+
+/* -EINVAL: none of BREACH_FORMS. */
+int breach_parse(struct breach *b, const char *text);
+/* After each look: whether it has held for its time. worst: text of the value now, "Guest:0 84.2 %". */
+bool breach_holds(struct breach *b, const struct watcher *w, uint64_t now, char worst[300]);
 
 /* ---- vcpu-hists.c: 0 or -errno, logged ---- */
 

@@ -66,6 +66,116 @@ done
 is "$(sed -n 's/^hyptrace_watch_dropped_total //p' "$out/w.prom")" 0 "nothing found no room"
 diag "CPU time of the watch, $(jq -s 'length' "$out/looks.json") looks: $(sed -n 's/^hyptrace_watch_cpu_seconds_total //p' "$out/w.prom") s"
 
+# ---- a limit that is exceeded: the flight recorder's seconds before it ----
+# The hog begins when both have run for a while, and marks when.
+run "$state"'
+	mkdir /tmp/dumps
+	for n in 0 1; do taskset -p -c $((n + 1)) $(thread "CPU $n/KVM") >/dev/null; done
+	hyptrace record -o /tmp/dumps/ring.dat --flight 60 --ring -b 8192 -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch \
+		-e sched:sched_waking -B hyp -b 4096 -A g1@3 -e sched 2>/tmp/ring.err & ring=$!
+	within 100 test -e /dev/shm/hyptrace-ring.dat.spool/range
+	within 100 grep -q 1 $t/tracing_on
+	hyptrace watch --interval 1s --journal none --metrics /tmp/w.prom --dump-when "stolen > 30% for 2s" --dump-dir /tmp/dumps \
+		2>/tmp/watch.err & watch=$!
+	within 60 test -e /tmp/w.prom; sleep 4
+	before=$(sed -n "s/^hyptrace_watch_breaches_total //p" /tmp/w.prom)
+	echo "hog begins" >$t/trace_marker
+	taskset -c 1 /tmp/hog -c "while :; do :; done" & hog=$!
+	within 120 grep -q "hyptrace_watch_dumps_total 1" /tmp/w.prom
+	kill $hog
+	within 200 test -s /tmp/dumps/ring.001.dat.why.txt
+	within 100 sh -c "! pgrep -x -f \"hyptrace why .*\" >/dev/null"
+	kill $watch; wait $watch
+	kill -INT $ring; wait $ring; s=$?
+	cp /tmp/dumps/* /mnt/out
+	echo "before $before"; cat /tmp/watch.err /tmp/ring.err >&2; exit $s'
+recorded "a ring recorder, and a watch with a limit"
+diag "$stderr"
+is "$output" "before 0" "nothing is beyond the limit at first"
+like "$stderr" "^hyptrace: Guest:0 [0-9.]+ %: 'stolen > 30% for 2s' holds, /tmp/dumps/ring.001.dat will have the seconds before" "the hog is, on vCPU 0"
+"$build/hyptrace" report -q "$out/ring.001.dat" "$out/ring-g1.001.dat" >"$tmp/dump" 2>"$tmp/dump.err"
+times() { sed -nE 's/.*\[[0-9]+\] +([0-9]+\.[0-9]+): .*/\1/p'; }
+began=$(grep 'print:.*hog begins' "$tmp/dump" | times)
+first=$(grep -v 'print:' "$tmp/dump" | times | head -n 1) last=$(times <"$tmp/dump" | tail -n 1)
+awk -v first="$first" -v began="$began" -v last="$last" 'BEGIN { exit !(began && first < began - 2 && last > began + 2) }'
+ok $? "the dump has the seconds before the hog, and those until the limit: from $first to $last, $began" || diag "$(<"$tmp/dump.err")"
+for what in 'hyp: .*hyp_enter' 'ring-g1\.001\.dat: .*sched_switch' 'ring\.001\.dat: .*sched_switch.*\bhog'; do
+	at_least "$(grep -Ec "$what" "$tmp/dump")" 10 "... with $what"
+done
+like "$(<"$out/ring.001.dat.why.txt")" '\bhog' "why names the hog"
+diag "$(<"$out/ring.001.dat.why.txt")"
+
+# ---- the hypervisor's share, sampled, and by a recording before and after ----
+run 'hyptrace record -q -o /tmp/h1.dat -B hyp -b 8192 -- sleep 3
+	hyptrace watch -q --interval 300ms --hyp-window 30ms --metrics /tmp/h.prom & watch=$!
+	within 200 grep -qs "hyptrace_hyp_windows_total 6[0-9]" /tmp/h.prom
+	kill $watch; wait $watch
+	hyptrace record -q -o /tmp/h2.dat -B hyp -b 8192 -- sleep 3
+	cp /tmp/h.prom /tmp/h?.dat /mnt/out'
+recorded "windows of the hypervisor between two recordings" || diag "$output$stderr"
+# shares FILE: of all CPUs' time, by reason
+shares() {
+	"$build/hyptrace" stat -q --show hyp --json "$out/$1" >"$tmp/h.json"
+	jq -r '(.notes[] | capture("in total: (?<p>[0-9.]+)%").p | tonumber / 100) as $all | .hyp[] | "\(.reason) \(.share * $all)"' "$tmp/h.json"
+}
+for reason in hvc guest_exit; do
+	of() { sed -n "s/^hyptrace_hyp_time_ratio$1{reason=\"$reason\"} //p" "$out/h.prom"; }
+	read -r before after <<<"$(for file in h1 h2; do shares $file.dat | sed -n "s/^$reason //p"; done | xargs)"
+	# the load is not the same all the time: the recordings' own difference is allowed for
+	awk -v mean="$(of '')" -v error="$(of _error)" -v a="$before" -v b="$after" 'BEGIN {
+		low = (a < b ? a : b) * 0.8; high = (a > b ? a : b) * 1.2
+		exit !(error > 0 && error < mean && mean + 3 * error > low && mean - 3 * error < high) }'
+	ok $? "$reason: the share of the windows is the recordings' within three standard errors: $(of '') +- $(of _error), $before and $after"
+done
+is "$(sed -n 's/^hyptrace_hyp_missed_windows_total //p' "$out/h.prom")" 0 "no window was missed"
+
+# ---- cost ----
+# Rounds of the same work of the guest in turn with and without it, and the CPU of ten looks.
+guest 'kill $(cat /tmp/busy)'
+cat >"$out/rounds" <<-'END'
+	work() {
+		/mnt/tests/lab/l1/guest exec 1 120 'read a b </proc/uptime
+			i=0; while [ $i -lt 40 ]; do (: | cat); i=$((i + 1)); done; read c b </proc/uptime; echo $a $c' | awk '{ print $2 - $1 }'
+	}
+	work >/dev/null
+	for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		hyptrace watch -q --interval 10s --metrics /tmp/c.prom & watch=$!
+		within 60 grep -qs sched_waking /run/hyptrace-watch.journal
+		with=$(work)
+		kill $watch; wait $watch
+		echo "$with $(work)"
+	done
+	hyptrace watch --interval 10s --json -q >/tmp/cost.json & watch=$!
+	within 150 sh -c "[ \$(grep -c cpu_ns /tmp/cost.json) -ge 7 ]"
+	kill $watch; wait $watch
+	cp /tmp/cost.json /mnt/out
+END
+l1_timeout=900 run '. /mnt/out/rounds'
+recorded "rounds with and without a watch"
+diag "s with and without it: $(xargs -n 2 <<<"$output" | tr '\n' ',')"
+ratio=$(awk '{ print $1 / $2 }' <<<"$output" | sort -n | awk '{ r[NR] = $1 } END { print r[int((NR + 1) / 2)] }')
+awk -v ratio="$ratio" 'BEGIN { exit !(ratio < 1.15) }'
+ok $? "the median of $(wc -l <<<"$output") ratios of the guest's time: $ratio"
+looks=$(jq -s 'map(.watch.cpu_ns) | "\(length) \((last - first) / (length - 1) / 1e6)"' -r "$out/cost.json")
+diag "looks, and ms of the emulated machine's CPU for each, of 10 s: $looks"
+[ "$(cut -d . -f 1 <<<"${looks#* }")" -lt 300 ]
+ok $? "a look each 10 s takes less than 3 % of an emulated CPU"
+
+# ---- the cost of a flight recorder that waits: 10 s of its CPU time, by how it keeps them ----
+run 'cpu() { awk "{ print (\$14 + \$15) * 10 }" /proc/$1/stat; }
+	for how in "--flight 10 --ring" "--flight 10" ""; do
+		hyptrace record -o /tmp/c.dat -e kvm -e sched -B hyp -b 8192 $how 2>/dev/null & pid=$!
+		within 100 grep -q 1 $t/tracing_on; within 100 grep -q 1 $hyp/tracing_on; sleep 2
+		from=$(cpu $pid); sleep 10; to=$(cpu $pid)
+		kill -INT $pid; wait $pid; rm -f /tmp/c*.dat
+		echo "$((to - from)) ${how:-a recording}"
+	done'
+recorded "recorders for 10 s each"
+diag "ms of CPU in 10 s: $(tr '\n' ',' <<<"$output")"
+cost() { sed -n "s/^\([0-9]*\) $1\$/\1/p" <<<"$output"; }
+[ "$(($(cost '--flight 10 --ring') * 2))" -lt "$(cost '--flight 10')" ]
+ok $? "a ring takes less than half of the CPU of a recorder that drains" || diag "$stderr"
+
 # ---- kills ----
 run "$state"'
 	state >/tmp/before

@@ -18,7 +18,7 @@ PACKAGECONFIG[screen] = ",,ncurses"
 PACKAGECONFIG[functions] = ",,elfutils"
 PACKAGECONFIG[perfetto] = ",,libdeflate"
 PACKAGECONFIG[ctf] = ",,babeltrace2"
-PACKAGECONFIG[watch] = ",,libtracefs"
+PACKAGECONFIG[watch] = ",,libtracefs libmicrohttpd"
 
 # CFLAGS, CPPFLAGS and LDFLAGS come by the environment, to which the Makefile adds
 EXTRA_OEMAKE = "O='${B}' CC='${CC}' CXX='${CXX}' AR='${AR}' OBJCOPY='${OBJCOPY}' STRIP= \
@@ -37,12 +37,12 @@ do_install() {
 PACKAGES =+ "${PN}-agent ${PN}-plugins"
 FILES:${PN}-agent = "${bindir}/hyptrace-agent ${systemd_system_unitdir}/hyptrace-agent.*"
 FILES:${PN}-plugins = "${libdir}/traceevent/plugins"
-FILES:${PN} += "${systemd_system_unitdir}/hyptrace-flight.service ${systemd_system_unitdir}/hyptrace-watch.service ${nonarch_libdir}/hyptrace ${datadir}/bash-completion ${datadir}/zsh"
+FILES:${PN} += "${systemd_system_unitdir}/hyptrace-flight.service ${systemd_system_unitdir}/hyptrace-ring.service ${systemd_system_unitdir}/hyptrace-watch.service ${nonarch_libdir}/hyptrace ${datadir}/bash-completion ${datadir}/zsh"
 FILES:${PN}-dev += "${prefix}/src"
 
 # the agent lets the host in, the flight recorder takes memory: an image enables them
 SYSTEMD_PACKAGES = "${PN} ${PN}-agent"
-SYSTEMD_SERVICE:${PN} = "hyptrace-flight.service hyptrace-watch.service"
+SYSTEMD_SERVICE:${PN} = "hyptrace-flight.service hyptrace-ring.service hyptrace-watch.service"
 SYSTEMD_SERVICE:${PN}-agent = "hyptrace-agent.socket"
 SYSTEMD_AUTO_ENABLE:${PN} = "disable"
 SYSTEMD_AUTO_ENABLE:${PN}-agent = "disable"

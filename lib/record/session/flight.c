@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Asks a flight recorder of this machine, which runs by itself, for a file. */
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/files.h"
+#include "base/strings.h"
+#include "record/session/session.h"
+#include "record/spool/spool.h"
+
+/* Whether the file lies in that directory, however both are written. */
+static bool flight_writes_into(const char *file, const char *dir)
+{
+	char *copy = file ? strdup(file) : NULL;
+	struct stat a, b;
+	bool same = copy && !stat(dirname(copy), &a) && !stat(dir, &b) && same_file(&a, &b);
+
+	free(copy);
+	return same;
+}
+
+/* -ENOENT: it is none, or another's. */
+static int flight_ask_spool(const char *path, const char *dir, char **file)
+{
+	struct spool *s;
+	int ret = spool_open_live(&s, path, NULL);
+	pid_t pid;
+
+	if (ret)
+		return -ENOENT;
+	pid = (pid_t)spool_get_number(s, SPOOL_FLIGHT, 0);
+	ret = -ENOENT;
+	if (pid > 0 && spool_is_recording(s) && flight_writes_into(spool_get(s, "output"), dir)) {
+		*file = spool_next_output(s);
+		ret = !*file ? -ENOMEM : kill(pid, SIGUSR1) < 0 ? -errno : 0;
+	}
+	spool_close(s);
+	return ret;
+}
+
+int flight_ask(const char *dir, char **file)
+{
+	const char *const places[] = { SESSION_MEMORY, dir };
+	int ret = -ENOENT;
+
+	*file = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(places) && ret == -ENOENT; i++) {
+		struct strlist names = { 0 };
+
+		read_dir_at(AT_FDCWD, places[i], &names);
+		for (size_t k = 0; k < names.n && ret == -ENOENT; k++) {
+			const char *end = strrchr(names.v[k], '.');
+			char *path = end && !strcmp(end, ".spool")
+					     ? str_printf("%s/%s", places[i], names.v[k])
+					     : NULL;
+
+			ret = path ? flight_ask_spool(path, dir, file) : -ENOENT;
+			free(path);
+		}
+		strlist_release(&names);
+	}
+	return ret;
+}
