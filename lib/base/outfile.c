@@ -285,7 +285,7 @@ static int outdir_split(struct outfile *o)
 	ret = path ? outfile_split(o, path) : -ENOMEM;
 	free(path);
 	if (ret)
-		return ret == -EISDIR ? -EEXIST : ret;
+		return ret == -EISDIR || !*o->path ? -EEXIST : ret;
 	return (o->part = str_printf(".%s.part", o->name)) ? 0 : -ENOMEM;
 }
 

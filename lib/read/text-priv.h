@@ -207,6 +207,12 @@ struct text_build {
 	int ret;
 };
 
+/*
+ * Whether the loaded libtraceevent, which is not always the one it was built with, is 1.8 or newer (by a
+ * call that came with it). What that prints otherwise than 1.7 does not compile there: %c. Of
+ * sched_switch's states, Z, P and I are other bits.
+ */
+bool text_since_1_8(void);
 /* Sets -ENOTSUP, and why: printf's. */
 void text_refuse(struct text_build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* From the program's memory: zeros; a copy. NULL: none left. */

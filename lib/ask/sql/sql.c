@@ -2,8 +2,6 @@
 /* An SQLite that has the files as its tables, and cannot change anything: statements in, rows out. */
 #include "ask/sql/sql.h"
 
-#include <stdarg.h>
-
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
 
@@ -17,18 +15,6 @@ struct strlist sql_notes(struct sql *s)
 
 	s->notes = (struct strlist){ 0 };
 	return notes;
-}
-
-void sql_note(struct sql *s, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (!strlist_has(&s->notes, text))
-		strlist_add(&s->notes, text); /* without memory the note is left out */
 }
 
 /* A file that is read twice has the same faults twice. */
