@@ -8,10 +8,6 @@
 #define REASON_MAX   255   /* a u8 */
 #define NAME_MAX_LEN 63
 
-const char *const hyp_reasons[] = { "smc",	  "hvc",       "sys",	     "psci",   "host_abort",
-				    "guest_exit", "eret_host", "eret_guest", "unknown" };
-const size_t hyp_reasons_n = ARRAY_SIZE(hyp_reasons);
-
 int hypevents_init(struct hypevents *e, const char *system)
 {
 	*e = (struct hypevents){ 0 };

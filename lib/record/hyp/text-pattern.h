@@ -58,9 +58,6 @@ struct pattern_reason {
 bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_format *f, const char *text,
 			   size_t len, uint8_t *rec, struct pattern_reason *reason);
 
-/* Whether the field is in the text. */
-bool hyptext_pattern_has(const struct hyptext_pattern *p, size_t field);
-
 /* Bytes of the header in the kernel's own records, and where a field is in the written record. */
 unsigned int hyp_kernel_header(const struct event_format *f);
 size_t hyp_written_offset(const struct event_format *f, const struct event_field *field);
@@ -72,13 +69,5 @@ size_t hyp_written_offset(const struct event_format *f, const struct event_field
 #define HYP_TEXT_MAX   3840
 #define HYP_BODY_MAX   3840
 #define HYP_RECORD_MAX 4000
-
-/*
- * Write a hyp_unknown record, the record of an event kept as text. The caller has
- * the room: len + data_len + HYP_RECORD_EXTRA. They return the record's length.
- */
-size_t hyp_put_unknown(const struct hypevents *e, int id, const char *text, size_t len, const void *data,
-		       size_t data_len, uint8_t *out);
-size_t hyp_put_text_event(const struct hypevent *ev, const char *text, size_t len, uint8_t *out);
 
 #endif
