@@ -531,25 +531,22 @@ static void list_field(const struct event_field *f, struct buf *fmt, struct buf 
 	unsigned long count = f->name[n] ? strtoul(f->name + n + 1, NULL, 10) : 0;
 	/* of "args[4]", 0 when that is no array of whole ones */
 	unsigned int elems = count && count <= f->size && !(f->size % count) ? (unsigned int)count : 0;
-	const char *sep = fmt->len ? " " : "";
+	bool dynamic = !strncmp(f->type, "__data_loc", 10);
+	bool plain = !dynamic && !elems && !f->name[n] && f->size <= 8 && conv[f->is_signed][f->size];
 
-	if (!strncmp(f->type, "__data_loc", 10) && strstr(f->type, "char")) {
-		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
+	if (!dynamic && !elems && !plain)
+		return;
+	buf_printf(fmt, "%s%.*s=%s", fmt->len ? " " : "", n, f->name,
+		   plain ? conv[f->is_signed][f->size] : "%s");
+	if (dynamic && strstr(f->type, "char"))
 		buf_printf(args, ", __get_str(%.*s)", n, f->name);
-	} else if (!strncmp(f->type, "__data_loc", 10)) {
-		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
+	else if (dynamic)
 		buf_printf(args, ", __print_hex(__get_dynamic_array(%.*s), __get_dynamic_array_len(%.*s))", n,
 			   f->name, n, f->name);
-	} else if (elems && !strcmp(f->type, "char")) {
-		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
-		buf_printf(args, ", REC->%.*s", n, f->name);
-	} else if (elems) {
-		buf_printf(fmt, "%s%.*s=%%s", sep, n, f->name);
+	else if (elems && strcmp(f->type, "char"))
 		buf_printf(args, ", __print_array(REC->%.*s, %u, %u)", n, f->name, elems, f->size / elems);
-	} else if (!f->name[n] && f->size <= 8 && conv[f->is_signed][f->size]) {
-		buf_printf(fmt, "%s%.*s=%s", sep, n, f->name, conv[f->is_signed][f->size]);
+	else
 		buf_printf(args, ", REC->%.*s", n, f->name);
-	}
 }
 
 void hypevents_format(const struct hypevents *e, size_t i, struct buf *out)
