@@ -66,7 +66,7 @@ static void begin(struct fixture *f)
 {
 	assert_int_equal(page_flush(&f->w, true), 0);
 	fflush(f->file);
-	assert_int_equal(tasks_new(&f->t, fileno(f->file), 0, 4096, &format), 0);
+	assert_int_equal(tasks_new(&f->t, dup(fileno(f->file)), 0, 4096, &format), 0);
 }
 
 static void test_walk(void **state)
@@ -169,7 +169,6 @@ static void test_unreadable(void **state)
 	assert_int_equal(tasks_pid(t, 1000), -1);
 	assert_int_equal(tasks_error(t), -EISDIR);
 	tasks_free(t);
-	close(fd);
 }
 
 int main(void)

@@ -46,6 +46,7 @@ int tasks_new(struct tasks **out, int fd, uint64_t from, uint32_t page_size, con
 		t->page = malloc(page_size);
 	if (!t || !t->page) {
 		free(t);
+		close(fd);
 		return -ENOMEM;
 	}
 	t->fd = fd;
@@ -62,6 +63,7 @@ void tasks_free(struct tasks *t)
 {
 	if (!t)
 		return;
+	close(t->fd);
 	free(t->page);
 	free(t);
 }
@@ -128,7 +130,6 @@ int tasks_pid(struct tasks *t, uint64_t ts)
 
 struct hyp_pids {
 	struct tasks **tasks; /* per CPU */
-	int *fds;
 	unsigned int n_cpus;
 	struct page_layout layout;
 };
@@ -189,21 +190,15 @@ int hyp_pids_open(struct hyp_pids **out, const struct spool *spool, const struct
 	p->layout = page_layout_default;
 	p->layout.size = b->page_size;
 	p->tasks = calloc(b->n_cpus, sizeof(*p->tasks));
-	p->fds = calloc(b->n_cpus, sizeof(*p->fds));
-	if (!p->tasks || !p->fds)
+	if (!p->tasks)
 		return -ENOMEM;
 	for (; p->n_cpus < b->n_cpus && p->n_cpus < host->n_cpus; p->n_cpus++) {
 		struct spool_range range;
 		int fd = spool_pages_open(spool, n, p->n_cpus, &range);
 
-		if (fd < 0)
-			return fd;
-		p->fds[p->n_cpus] = fd;
-		ret = tasks_new(&p->tasks[p->n_cpus], fd, range.from, host->page_size, &tf);
-		if (ret) {
-			close(fd);
+		ret = fd < 0 ? fd : tasks_new(&p->tasks[p->n_cpus], fd, range.from, host->page_size, &tf);
+		if (ret)
 			return ret;
-		}
 	}
 	b->fix_page = fill_pids;
 	b->fix_ctx = p;
@@ -214,11 +209,8 @@ void hyp_pids_close(struct hyp_pids *p)
 {
 	if (!p)
 		return;
-	for (unsigned int c = 0; c < p->n_cpus; c++) {
+	for (unsigned int c = 0; c < p->n_cpus; c++)
 		tasks_free(p->tasks[c]);
-		close(p->fds[c]);
-	}
 	free(p->tasks);
-	free(p->fds);
 	free(p);
 }

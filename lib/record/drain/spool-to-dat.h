@@ -121,7 +121,7 @@ struct tasks_format {
 /* From the text of events/sched/sched_switch/format. -EBADMSG when a field is missing. */
 int tasks_format_parse(const char *text, size_t len, struct tasks_format *out);
 
-/* Reads pages of page_size bytes from fd (not closed), offset from on. */
+/* Reads pages of page_size bytes from fd, offset from on; fd is closed by it, also after an error. */
 int tasks_new(struct tasks **out, int fd, uint64_t from, uint32_t page_size, const struct tasks_format *f);
 void tasks_free(struct tasks *t);
 /*
