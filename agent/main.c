@@ -156,10 +156,10 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct agent_line {
 	struct agent *a;
 	const char *early;
-	const char *journal; /* NULL: the first place that will do; "": in memory */
+	const char *journal; /* NULL: the first place that will do; "none": in memory */
 	uint64_t number;     /* of an option that is one */
 	uint64_t timeout;    /* s */
-	bool daemon, verbose, version;
+	bool daemon, probes, verbose, version;
 };
 
 /* ---- messages: to stderr, syslog or the kernel's log, with a limited rate -------------------- */
@@ -244,21 +244,9 @@ static void print_text(const char *text)
 		_exit(EXIT_FAILED);
 }
 
-static int take_journal(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	((struct agent_line *)ctx)->journal = strcmp(arg, "none") ? arg : "";
-	return 0;
-}
-
 static int take_allow(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	return strlist_add(&((struct agent_line *)ctx)->a->allow, arg);
-}
-
-static int take_probes(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	((struct agent_line *)ctx)->a->probes = true;
-	return 0;
 }
 
 static int take_listen(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -316,12 +304,13 @@ static const struct opt agent_rows[] = {
 	    LINE(number), .max = UINT32_MAX - 1),
 	OPT(0, "allow", "EVENTS", "only these events may be traced, e.g. 'sched:*' (repeatable)", take_allow),
 	OPT(0, "probes", NULL, "make the probes that a recorder defines (-e 'p:...');\nthey read any memory",
-	    take_probes),
+	    opts_set_flag, LINE(probes)),
 	OPT(0, "early", "EVENTS", "record these from now on, for the first recorder\n(comma-separated)",
 	    opts_set_text, LINE(early)),
 	OPT_DURATION(0, "timeout", "for each wait on a recorder (180s)", UNIT_S, UNIT_S, LINE(timeout),
 		     .min = 1, .max = 86400),
-	OPT(0, "journal", "FILE", "where to note what was changed in tracefs; none: nowhere", take_journal),
+	OPT(0, "journal", "FILE", "where to note what was changed in tracefs; none: nowhere", opts_set_text,
+	    LINE(journal)),
 	OPT('D', "daemon", NULL, "go to the background, messages to the system's log", opts_set_flag,
 	    LINE(daemon)),
 	OPT('v', "verbose", NULL, "say more", opts_set_flag, LINE(verbose)),
@@ -487,13 +476,14 @@ static int agent_run(struct agent *a, const struct agent_line *l)
 		return ret;
 	if (a->allow.n)
 		snprintf(a->own, sizeof(a->own), "instances/hyptrace-agent-%d", (int)getpid());
-	a->journal = l->journal ? (*l->journal ? l->journal : NULL)
-				: find_journal(); /* it may have been started when there was no /run yet: all
-						     places are looked at */
+	a->journal = !l->journal				 ? find_journal()
+		     : *l->journal && strcmp(l->journal, "none") ? l->journal
+								 : NULL;
+	/* it may have been started when there was no /run yet: all places are looked at */
 	for (size_t i = 0; i < ARRAY_SIZE(journals) && !l->journal && !ret; i++)
 		ret = agent_recover(a, journals[i]);
-	if (l->journal && *l->journal)
-		ret = agent_recover(a, l->journal);
+	if (l->journal && a->journal)
+		ret = agent_recover(a, a->journal);
 	if (ret)
 		return ret;
 	/* before anything that could fail or wait */
@@ -558,8 +548,8 @@ int main(int argc, char **argv)
 		print_text("hyptrace-agent " HYPTRACE_VERSION "\n");
 		status = EXIT_OK;
 	} else {
-		if (l.verbose)
-			verbose = true;
+		verbose = l.verbose;
+		a.probes = l.probes;
 		a.timeout_ms = (int64_t)l.timeout * 1000;
 		signal(SIGPIPE, SIG_IGN);
 		a.signal_fd = stop_signals();
