@@ -226,8 +226,8 @@ static int send_meta(struct serving *s)
 
 	if (fd < 0)
 		return fd;
-	/* vsock wakes the other side up for each send, which takes longer than the send itself */ while (
-		!ret && n > 0) {
+	/* vsock wakes the other side up for each send, which takes longer than the send itself */
+	while (!ret && n > 0) {
 		struct msg_wait w = serving_wait(s);
 		uint8_t bytes[MSG_DATA_MAX];
 		struct buf b = { 0 };
@@ -337,12 +337,6 @@ static int serving_record(struct serving *s)
 
 static int serving_run(struct serving *s)
 {
-	static int (*const steps[])(struct serving *) = {
-		serving_open_ports,
-		serving_answer,
-		send_meta,
-		serving_record,
-	};
 	char *why = NULL;
 	int ret = serving_prepare(s, &why);
 
@@ -354,8 +348,7 @@ static int serving_run(struct serving *s)
 		free(why);
 		return ret;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(steps) && !ret; i++)
-		ret = steps[i](s);
+	ret = serving_open_ports(s) ?: serving_answer(s) ?: send_meta(s) ?: serving_record(s);
 	if (ret) {
 		atomic_store(&s->ending, true);
 		serving_cancel(s);
