@@ -6,34 +6,11 @@
 
 #include "hypertrace-guest.h"
 
-static inline int qemu_hypertrace_init(const char *base)
-{
-	return hypertrace_init(base);
-}
-
-static inline int qemu_hypertrace_fini(void)
-{
-	return hypertrace_fini();
-}
-
-static inline uint64_t qemu_hypertrace_max_clients(void)
-{
-	return hypertrace_max_clients();
-}
-
-static inline uint64_t qemu_hypertrace_num_args(void)
-{
-	return hypertrace_num_args();
-}
-
-static inline uint64_t *qemu_hypertrace_data(uint64_t client)
-{
-	return hypertrace_data(client);
-}
-
-static inline void qemu_hypertrace(uint64_t client, uint64_t arg1)
-{
-	hypertrace_emit(client, arg1);
-}
+#define qemu_hypertrace_init	    hypertrace_init
+#define qemu_hypertrace_fini	    hypertrace_fini
+#define qemu_hypertrace_max_clients hypertrace_max_clients
+#define qemu_hypertrace_num_args    hypertrace_num_args
+#define qemu_hypertrace_data	    hypertrace_data
+#define qemu_hypertrace		    hypertrace_emit
 
 #endif
