@@ -11,16 +11,6 @@
 #define PROFILE_PATH_MAX   1024
 #define PROFILE_RECORD_MAX 4000 /* bytes */
 
-/* PERF_RECORD_MISC_CPUMODE of perf: 1 kernel, 2 user, 3 hypervisor, 4 guest kernel, 5 guest user. */
-struct profile_sample {
-	uint64_t ip;
-	int32_t tgid, tid;
-	uint8_t mode;
-	char comm[16];
-	const uint64_t *kernel, *user; /* addresses from the innermost on; at most PROFILE_FRAMES_MAX count */
-	size_t n_kernel, n_user;
-};
-
 struct profile_map {
 	uint64_t from, len, offset; /* offset: in the file, bytes */
 	uint8_t build_id[20];
@@ -39,6 +29,7 @@ struct profile_head {
 struct profile_written_sample {
 	struct profile_head head;
 	char comm[16];
+	/* PERF_RECORD_MISC_CPUMODE of perf: 1 kernel, 2 user, 3 hypervisor, 4 guest kernel, 5 guest user */
 	uint8_t mode, unused[3];
 	uint64_t ip;
 	uint32_t kernel, user; /* __data_loc */
@@ -62,23 +53,16 @@ static uint32_t profile_put(uint8_t *out, size_t *at, const void *data, size_t l
 	return loc;
 }
 
-static uint32_t profile_put_frames(uint8_t *out, size_t *at, const uint64_t *v, size_t n)
-{
-	return profile_put(out, at, v, (n < PROFILE_FRAMES_MAX ? n : PROFILE_FRAMES_MAX) * sizeof(*v));
-}
+/* Addresses from the innermost on. */
+struct profile_frames {
+	const uint64_t *v;
+	size_t n; /* at most PROFILE_FRAMES_MAX count */
+};
 
-static size_t profile_put_sample(uint8_t *out, unsigned int first_id, const struct profile_sample *s)
+static uint32_t profile_put_frames(uint8_t *out, size_t *at, const struct profile_frames *f)
 {
-	struct profile_written_sample w = { .head = { (uint16_t)first_id, 0, 0, s->tid, s->tgid },
-					    .mode = s->mode,
-					    .ip = s->ip };
-	size_t at = sizeof(w);
-
-	memcpy(w.comm, s->comm, sizeof(w.comm) - 1);
-	w.kernel = profile_put_frames(out, &at, s->kernel, s->n_kernel);
-	w.user = profile_put_frames(out, &at, s->user, s->n_user);
-	memcpy(out, &w, sizeof(w));
-	return at;
+	return profile_put(out, at, f->v,
+			   (f->n < PROFILE_FRAMES_MAX ? f->n : PROFILE_FRAMES_MAX) * sizeof(*f->v));
 }
 
 /* Of "GNU" notes: name size, size, type, name, bytes; both padded to 4. */
@@ -265,18 +249,18 @@ static int profile_take_map(struct profile_taker *k, struct cursor *c)
 
 static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 {
-	struct profile_sample s = { .mode = k->misc & PERF_RECORD_MISC_CPUMODE_MASK };
+	struct profile_written_sample w = { .mode = k->misc & PERF_RECORD_MISC_CPUMODE_MASK };
+	struct profile_frames kernel = { 0 }, user = { 0 }, *to = NULL;
 	uint8_t out[PROFILE_RECORD_MAX];
 	const uint64_t *chain;
+	size_t at = sizeof(w);
 	bool due = false;
 	uint64_t n;
 	int ret;
-	const uint64_t **to;
-	size_t *count;
 
-	s.ip = cursor_u64(c);
-	k->tgid = s.tgid = (int32_t)cursor_u32(c);
-	k->tid = s.tid = (int32_t)cursor_u32(c);
+	w.ip = cursor_u64(c);
+	k->tgid = (int32_t)cursor_u32(c);
+	k->tid = (int32_t)cursor_u32(c);
 	k->ts = cursor_u64(c);
 	cursor_u64(c); /* the CPU */
 	n = cursor_u64(c);
@@ -284,32 +268,26 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 	if (c->bad || !chain)
 		return -EBADMSG;
 	/* a mark before addresses states whether they are the kernel's, the user's or a guest's */
-	to = NULL;
-	count = NULL;
 	for (uint64_t i = 0; i < n; i++) {
 		if (chain[i] >= PERF_CONTEXT_MAX) {
-			bool user = chain[i] == PERF_CONTEXT_USER;
-
-			if (!user && chain[i] != PERF_CONTEXT_KERNEL) {
-				to = NULL;
-				continue;
-			}
-			to = user ? &s.user : &s.kernel;
-			count = user ? &s.n_user : &s.n_kernel;
-			*to = chain + i + 1;
-			*count = 0;
+			to = chain[i] == PERF_CONTEXT_USER     ? &user
+			     : chain[i] == PERF_CONTEXT_KERNEL ? &kernel
+							       : NULL;
+			if (to)
+				*to = (struct profile_frames){ .v = chain + i + 1 };
 		} else if (to) {
-			(*count)++;
+			to->n++;
 		}
 	}
-	ret = profile_task_name(k->p, s.tgid, s.comm); /* so that the process is known, too */
-	if (!ret && s.tid != s.tgid)
-		ret = profile_task_name(k->p, s.tid, s.comm);
-	if (!ret && s.n_user && s.tgid > 0) {
+	ret = profile_task_name(k->p, k->tgid, w.comm); /* so that the process is known, too */
+	if (!ret && k->tid != k->tgid)
+		ret = profile_task_name(k->p, k->tid, w.comm);
+	w.comm[sizeof(w.comm) - 1] = 0;
+	if (!ret && user.n && k->tgid > 0) {
 		struct profile_task *task;
 
 		pthread_mutex_lock(&k->p->lock);
-		task = profile_task(k->p, s.tgid);
+		task = profile_task(k->p, k->tgid);
 		due = task && !task->maps; /* once for a process */
 		if (task)
 			task->maps = true;
@@ -326,7 +304,11 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 			ret = profile_map_line(k, lines.v[i]);
 		strlist_release(&lines);
 	}
-	return ret ?: profile_write(k, out, profile_put_sample(out, k->p->first_id, &s));
+	w.head = (struct profile_head){ (uint16_t)k->p->first_id, 0, 0, k->tid, k->tgid };
+	w.kernel = profile_put_frames(out, &at, &kernel);
+	w.user = profile_put_frames(out, &at, &user);
+	memcpy(out, &w, sizeof(w));
+	return ret ?: profile_write(k, out, at);
 }
 
 /* A task's new name; after an exec the maps of the new program follow as records. */
