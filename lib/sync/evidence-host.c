@@ -8,6 +8,8 @@
 #include "file/dat/format.h"
 #include "sync/evidence.h"
 
+#define HYP_SLACK 1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
+
 /*
  * Windows of a hypervisor whose hyp_enter and hyp_exit have no reasons (Android's). The
  * windows follow from their order on a CPU. From kvm_entry to kvm_exit come
@@ -17,13 +19,14 @@
  * and the last one goes back to the host. What lies between may be the guest again, or
  * the host: that stretch is unknown.
  */
-enum blind_what {
-	BLIND_KVM_ENTRY,
-	BLIND_KVM_EXIT,
-	BLIND_HYP_ENTER,
-	BLIND_HYP_EXIT,
-	BLIND_LOST,  /* from here events are missing, kvm's or the hypervisor's */
-	BLIND_FOUND, /* to here */
+enum host_what {
+	KVM_ENTRY,
+	KVM_EXIT,
+	HYP_ENTER,
+	HYP_EXIT,
+	HOST_EVENTS,
+	BLIND_LOST = HOST_EVENTS, /* from here events are missing, kvm's or the hypervisor's */
+	BLIND_FOUND,		  /* to here */
 };
 
 struct blind_point {
@@ -37,15 +40,15 @@ struct blind_point {
 struct blind {
 	struct blind_point *v; /* freed by the owner */
 	size_t n;
-	uint64_t begin, end;  /* of the hypervisor's events */
-	uint64_t slack, step; /* as sync_windows_pair's */
+	uint64_t begin, end; /* of the hypervisor's events */
+	uint64_t step;	     /* as sync_windows_pair's */
 	/* Runs of vCPUs between those without a loss; of them those with another order, which are unknown. */
 	uint64_t checked, stray;
 	size_t windows; /* that are known */
 };
 
 /* 0 or -ENOMEM. Each CPU's events of a buffer in order. */
-static int blind_add(struct blind *b, uint64_t time, unsigned int cpu, int32_t pid, enum blind_what what)
+static int blind_add(struct blind *b, uint64_t time, unsigned int cpu, int32_t pid, enum host_what what)
 {
 	const struct blind_point one = { time, pid, (uint32_t)b->n, (uint16_t)cpu, (uint8_t)what };
 
@@ -79,9 +82,8 @@ struct blind_cpu {
 
 static int blind_put(struct blind_cpu *c, uint64_t a, uint64_t b, int32_t pid, bool unknown)
 {
-	const uint64_t slack = c->b->slack;
-	const struct sync_window w = { a > slack ? a - slack : 0, b + slack + c->b->step, pid, SYNC_HYP,
-				       unknown };
+	const struct sync_window w = { a > HYP_SLACK ? a - HYP_SLACK : 0, b + HYP_SLACK + c->b->step, pid,
+				       SYNC_HYP, unknown };
 
 	return a <= b ? sync_windows_add(c->out, &w) : 0;
 }
@@ -124,7 +126,7 @@ static int blind_found(struct blind_cpu *c, uint64_t at)
 
 static int blind_point(struct blind_cpu *c, const struct blind_point *at)
 {
-	const bool enter = at->what == BLIND_HYP_ENTER;
+	const bool enter = at->what == HYP_ENTER;
 	struct blind_run *r = &c->run;
 	int ret;
 
@@ -136,12 +138,12 @@ static int blind_point(struct blind_cpu *c, const struct blind_point *at)
 		return ret;
 	case BLIND_FOUND:
 		return blind_found(c, at->time);
-	case BLIND_KVM_ENTRY:
+	case KVM_ENTRY:
 		ret = blind_cut(c, at->time, c->run.pid);
 		c->run.pid = at->pid;
 		c->run.whole = !c->lost;
 		return ret;
-	case BLIND_KVM_EXIT:
+	case KVM_EXIT:
 		return blind_exit(c, at);
 	default: /* hyp_enter and hyp_exit take turns */
 		r->whole &= enter == !(r->n & 1);
@@ -180,7 +182,6 @@ static int blind_pair(struct blind *b, struct sync_windows *w)
 	return ret ?: blind_end(&c);
 }
 
-#define HYP_SLACK  1000 /* ns: the kernel refits the hypervisor's clock and warns above this */
 #define TEXT_STEP  1000 /* ns: the resolution of the hypervisor's text */
 #define STRAY_PART 100	/* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
 
@@ -214,8 +215,6 @@ struct host_event {
 	struct event_place pid, reason, vcpu;
 	uint64_t want; /* the reason that counts */
 };
-
-enum { KVM_ENTRY, KVM_EXIT, HYP_ENTER, HYP_EXIT, HOST_EVENTS };
 
 /* The number before a symbol: `{ 7, "eret_guest" }`; our own numbering without one. */
 static uint64_t reason_number(const struct event_format *f, const char *symbol, uint64_t ours)
@@ -302,13 +301,10 @@ static bool points_blind(const struct points *p)
 /* Takes an event for the windows by order, for hypervisor events without reasons. */
 static int take_blind(struct points *p, const struct page_event *ev, int i, int32_t pid)
 {
-	static const enum blind_what whats[HOST_EVENTS] = { BLIND_KVM_ENTRY, BLIND_KVM_EXIT, BLIND_HYP_ENTER,
-							    BLIND_HYP_EXIT };
-
 	if (!points_blind(p) || (i <= KVM_EXIT ? p->other_kvm : p->blind.end))
 		return 0;
 	p->n_turns += p->known[i].blind;
-	return blind_add(&p->blind, ev->ts, p->cpu, pid, whats[i]);
+	return blind_add(&p->blind, ev->ts, p->cpu, pid, (enum host_what)i);
 }
 
 static int take_host_event(struct points *p, const struct page_event *ev)
@@ -425,7 +421,6 @@ static int pair_blind(struct sync_host *h, struct points *p, bool *have, const s
 
 	if (have[SYNC_HYP] || !b->end || !have[SYNC_KVM])
 		return 0;
-	b->slack = HYP_SLACK;
 	if (blind_pair(b, &h->windows))
 		return -ENOMEM;
 	if (!b->windows || b->stray > b->checked / STRAY_PART) {
