@@ -22,23 +22,19 @@ struct ring {
 	int fd;
 	struct hypertrace_area area; /* checked; clients 0: not set up yet */
 	struct ring_place *places;   /* by client */
-	uint8_t *head;		     /* of one look: area and clients */
 	uint64_t before;	     /* the look before this one; 0: none */
 	uint32_t turn;		     /* the client to begin with */
-	uint64_t left;		     /* bytes, of LOOK_MAX */
 	bool given_up;
 	const char *why;
-	uint8_t chunk[CHUNK];
-	struct ring_event events[CHUNK / sizeof(struct hypertrace_slot)];
-};
-
-/* One look. */
-struct ring_looker {
-	struct ring *r;
+	/* of one look */
+	uint8_t *head; /* area and clients */
+	uint64_t left; /* bytes, of LOOK_MAX */
 	uint64_t now;
 	bool last;
 	ring_take *take;
 	void *ctx;
+	uint8_t chunk[CHUNK];
+	struct ring_event events[CHUNK / sizeof(struct hypertrace_slot)];
 };
 
 static int ring_give_up(struct ring *r, const char *why)
@@ -118,21 +114,20 @@ enum slot { SLOT_GOOD, SLOT_GONE, SLOT_OPEN };
  * next: of the client, read after the slot. An open one is waited for, as its event may be between its number
  * and its doorbell; but not for ever: its thread may have been killed there.
  */
-static enum slot ring_slot(const struct ring_looker *l, const uint8_t *slot, uint64_t number, uint64_t next)
+static enum slot ring_slot(const struct ring *r, const uint8_t *slot, uint64_t number, uint64_t next)
 {
-	uint64_t behind = next - number, slots = l->r->area.slots, seq;
+	uint64_t behind = next - number, slots = r->area.slots, seq;
 
 	memcpy(&seq, slot, sizeof(seq));
 	if (behind >= slots)
 		return SLOT_GONE;
 	if (seq == number)
 		return SLOT_GOOD;
-	return l->last || behind >= slots / 2 ? SLOT_GONE : SLOT_OPEN;
+	return r->last || behind >= slots / 2 ? SLOT_GONE : SLOT_OPEN;
 }
 
-static int ring_give(const struct ring_looker *l, uint32_t client, uint64_t count, bool events)
+static int ring_give(struct ring *r, uint32_t client, uint64_t count, bool events)
 {
-	struct ring *r = l->r;
 	struct ring_place *p = &r->places[client];
 	struct ring_block b = { .from = p->from,
 				.seen = boot_ns(),
@@ -143,7 +138,7 @@ static int ring_give(const struct ring_looker *l, uint32_t client, uint64_t coun
 				.events = events ? (uint32_t)count : 0 };
 
 	p->last += count;
-	return l->take(l->ctx, &b, r->events);
+	return r->take(r->ctx, &b, r->events);
 }
 
 static void ring_copy_event(struct ring *r, size_t i, const uint8_t *slot)
@@ -156,9 +151,8 @@ static void ring_copy_event(struct ring *r, size_t i, const uint8_t *slot)
 }
 
 /* Up to `most` slots of a client, as many of them as are alike. 1: some were taken; 0: wait; -errno. */
-static int ring_take_some(const struct ring_looker *l, uint32_t client, uint64_t most)
+static int ring_take_some(struct ring *r, uint32_t client, uint64_t most)
 {
-	struct ring *r = l->r;
 	uint64_t number = r->places[client].last + 1, at = (number - 1) & (r->area.slots - 1), next;
 	size_t size = hypertrace_slot_size(r->area.args), n = CHUNK / size, i = 0;
 	enum slot kind;
@@ -175,40 +169,42 @@ static int ring_take_some(const struct ring_looker *l, uint32_t client, uint64_t
 	if (ret)
 		return ret;
 	r->left -= n * size < r->left ? n * size : r->left;
-	kind = ring_slot(l, r->chunk, number, next);
+	kind = ring_slot(r, r->chunk, number, next);
 	if (kind == SLOT_OPEN)
 		return 0;
-	for (; i < n && ring_slot(l, r->chunk + i * size, number + i, next) == kind; i++) {
+	for (; i < n && ring_slot(r, r->chunk + i * size, number + i, next) == kind; i++)
 		ring_copy_event(r, i, r->chunk + i * size);
-	}
-	return ring_give(l, client, i, kind == SLOT_GOOD) ?: 1;
+	return ring_give(r, client, i, kind == SLOT_GOOD) ?: 1;
 }
 
-static int ring_take_client(const struct ring_looker *l, uint32_t client, uint64_t next)
+static int ring_take_client(struct ring *r, uint32_t client, uint64_t next)
 {
-	struct ring *r = l->r;
 	struct ring_place *p = &r->places[client];
 	int ret = 1;
 
 	if (!r->before && next) {
-		ret = ring_give(l, client, next, false) ?: 1; /* its earlier number, from 0 on */
+		ret = ring_give(r, client, next, false) ?: 1; /* its earlier number, from 0 on */
 	} else if (next < p->last || next - p->last > JUMP_MAX) {
 		r->why = "a client's count of events jumps: it is followed from there";
 		p->last = next;
 	} else if (next - p->last > r->area.slots) {
-		ret = ring_give(l, client, next - p->last - r->area.slots, false) ?: 1;
+		ret = ring_give(r, client, next - p->last - r->area.slots, false) ?: 1;
 	}
 	while (ret == 1 && p->last < next && r->left)
-		ret = ring_take_some(l, client, next - p->last);
+		ret = ring_take_some(r, client, next - p->last);
 	if (p->last == next)
-		p->from = l->now;
+		p->from = r->now;
 	return ret < 0 ? ret : 0;
 }
 
 int ring_look(struct ring *r, uint64_t now, bool last, ring_take *take, void *ctx)
 {
-	struct ring_looker l = { .r = r, .now = now, .last = last, .take = take, .ctx = ctx };
 	int ret = r->given_up || r->area.clients ? 0 : ring_set_up(r);
+
+	r->now = now;
+	r->last = last;
+	r->take = take;
+	r->ctx = ctx;
 	if (!ret && r->area.clients && !r->given_up) {
 		r->left = LOOK_MAX;
 		ret = ring_read_head(r);
@@ -216,7 +212,7 @@ int ring_look(struct ring *r, uint64_t now, bool last, ring_take *take, void *ct
 			struct hypertrace_client c;
 
 			memcpy(&c, r->head + sizeof(r->area) + r->turn * sizeof(c), sizeof(c));
-			ret = ring_take_client(&l, r->turn, c.next);
+			ret = ring_take_client(r, r->turn, c.next);
 			r->turn = (r->turn + 1) % r->area.clients;
 		}
 	}
