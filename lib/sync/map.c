@@ -57,7 +57,9 @@ int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
 	s.offset = low + (high - low) / 2;
 	for (size_t i = 0; i < p->in->n_cpus; i++)
 		for (size_t t = 0; t < p->n_threads; t++) {
-			ret = sweep_pair(p, &s, low, high, i, t);
+			p->map[i] = (int)t;
+			ret = sweep_slice(p, &s, low, high);
+			p->map[i] = -1;
 			if (ret)
 				goto out;
 			*next++ = (struct pair){ s.n ? (double)s.best / s.n : 0, s.n, s.best, i, t };

@@ -84,11 +84,9 @@ uint64_t thread_distance(const struct thread *t, uint64_t time);
 
 /*
  * Looks at offsets at the slice's mid in [low, high], and fills its n, best, low and
- * high: with the map, or one CPU (an index) as if on thread `on`. 0, -ENOMEM, or
- * -ERANGE: more than 4 s of them.
+ * high by the map. 0, -ENOMEM, or -ERANGE: more than 4 s of them.
  */
 int sweep_slice(struct problem *p, struct slice *s, int64_t low, int64_t high);
-int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t cpu, size_t on);
 void sweeper_release(struct sweeper *w);
 /* Index of the first event not before `time`. */
 size_t cpu_lower(const struct sync_cpu *c, uint64_t time);
@@ -102,7 +100,7 @@ double events_by_chance(const struct problem *p, const int *map, uint64_t t0, ui
 /* No CPU has a thread. */
 void map_clear(struct problem *p);
 bool map_any(const struct problem *p); /* whether any CPU has a thread */
-/* Makes p->map of the events near slice k, for offsets in [low, high]. 0 or an error of sweep_pair. */
+/* Makes p->map of the events near slice k, for offsets in [low, high]. 0 or an error of sweep_slice. */
 int map_solve(struct problem *p, size_t k, int64_t low, int64_t high);
 /*
  * Compares every assignment with all others at the offsets found; unclear ones

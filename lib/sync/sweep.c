@@ -250,39 +250,17 @@ static void sweep_profile(const struct scope *o)
 	s->valid = s->n > 0;
 }
 
-static int scope_begin(struct scope *o, struct problem *p, struct slice *s, int64_t low, int64_t high)
-{
-	if (high < low || (uint64_t)(high - low) > WIDTH_LIMIT)
-		return -ERANGE;
-	*o = (struct scope){ .w = &p->sweeper, .p = p, .s = s, .low = low - s->offset, .width = high - low };
-	o->w->n = o->w->full = 0;
-	s->n = 0;
-	return 0;
-}
-
 int sweep_slice(struct problem *p, struct slice *s, int64_t low, int64_t high)
 {
-	struct scope o;
-	int ret = scope_begin(&o, p, s, low, high);
+	struct scope o = { .w = &p->sweeper, .p = p, .s = s, .low = low - s->offset, .width = high - low };
 
-	if (ret)
-		return ret;
+	if (high < low || (uint64_t)(high - low) > WIDTH_LIMIT)
+		return -ERANGE;
+	p->sweeper.n = p->sweeper.full = 0;
+	s->n = 0;
 	for (size_t i = 0; i < p->in->n_cpus; i++)
 		if (p->map[i] >= 0 && sweep_cpu(&o, &p->in->cpus[i], &p->threads[p->map[i]]))
 			return -ENOMEM;
-	sweep_profile(&o);
-	return 0;
-}
-
-int sweep_pair(struct problem *p, struct slice *s, int64_t low, int64_t high, size_t cpu, size_t on)
-{
-	struct scope o;
-	int ret = scope_begin(&o, p, s, low, high);
-
-	if (ret)
-		return ret;
-	if (sweep_cpu(&o, &p->in->cpus[cpu], &p->threads[on]))
-		return -ENOMEM;
 	sweep_profile(&o);
 	return 0;
 }
