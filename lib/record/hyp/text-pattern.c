@@ -317,9 +317,6 @@ static bool match_number(const struct pattern_item *it, const struct event_field
 	bool negative = false, filled;
 	size_t digits, total;
 	uint64_t v;
-	uint8_t v8;
-	uint16_t v16;
-	uint32_t v32;
 
 	while (it->width && !it->left && !it->zero && t->p < t->end && *t->p == ' ')
 		t->p++;
@@ -345,15 +342,7 @@ static bool match_number(const struct pattern_item *it, const struct event_field
 		v = -v;
 	if (printed(it, f, v) != v)
 		return false;
-	v8 = (uint8_t)v;
-	v16 = (uint16_t)v;
-	v32 = (uint32_t)v;
-	memcpy(at,
-	       f->size == 1   ? (void *)&v8
-	       : f->size == 2 ? (void *)&v16
-	       : f->size == 4 ? (void *)&v32
-			      : (void *)&v,
-	       f->size);
+	memcpy(at, &v, f->size); /* little-endian, as file/dat/page.h */
 	return true;
 }
 
