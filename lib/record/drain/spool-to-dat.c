@@ -134,16 +134,14 @@ static int formats_add_system(struct spool_formats *f, const char *name, size_t 
 static int split_formats(struct spool_formats *f)
 {
 	struct cursor c = cursor_at(f->kept.data, f->kept.len);
-	const char *line;
-	size_t len;
 
-	while (cursor_line(&c, &line, &len)) {
+	while (cursor_left(&c)) {
 		char head[160], system[128];
 		const char *text;
 		size_t n;
 		int ret;
 
-		snprintf(head, sizeof(head), "%.*s", (int)(len < sizeof(head) ? len : 0), line);
+		short_line(&c, head, sizeof(head));
 		text = sscanf(head, "%127s %zu", system, &n) == 2 ? cursor_take(&c, n) : NULL;
 		if (!text)
 			return -EBADMSG;
