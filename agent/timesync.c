@@ -13,11 +13,6 @@
  */
 #define PROBES 64
 
-/* Sent and back by the guest's clock, seen by the host's. */
-struct sync_probe {
-	int64_t sent, back, seen; /* ns; 0: not known */
-};
-
 struct sync {
 	const struct serving *serving;
 	pthread_t thread;
@@ -25,10 +20,9 @@ struct sync {
 	int finish_fd; /* readable: the recording is over, do not wait for long */
 	int fd;
 	uint32_t series;
-	struct clock_marker *clock;
+	struct clock_marker *clock; /* of each probe: sent, and back */
 	struct msg_reader reader;
-	struct sync_probe probes[PROBES];
-	struct msg_ptp_probes seen;
+	struct msg_ptp_probes seen; /* by the host's clock */
 };
 
 const char *sync_protocol(const struct strlist *offered)
@@ -42,22 +36,23 @@ const char *sync_protocol(const struct strlist *offered)
  * ts (guest's) of the probe with the shortest way, and the offset: the middle of
  * what all probes leave of it. false: none is good.
  */
-static bool sync_choose(const struct sync_probe *p, size_t n, int64_t *ts, int64_t *offset)
+static bool sync_choose(const struct sync *s, int64_t *ts, int64_t *offset)
 {
 	int64_t low = INT64_MIN, high = INT64_MAX, shortest = INT64_MAX;
 
-	for (size_t i = 0; i < n; i++) {
-		int64_t way = p[i].back - p[i].sent;
+	for (uint32_t i = 0; i < PROBES; i++) {
+		int64_t sent = s->clock->ts[2 * i], back = s->clock->ts[2 * i + 1], way = back - sent;
+		int64_t seen = s->seen.ids[i] == i + 1 ? s->seen.ts[i] : 0;
 
-		if (!p[i].sent || !p[i].back || !p[i].seen || way < 0)
+		if (!sent || !back || !seen || way < 0)
 			continue;
 		if (way < shortest) {
 			shortest = way;
-			*ts = p[i].sent + way / 2;
+			*ts = sent + way / 2;
 		}
 		/* after it was sent and before it was back: each limit by the probe that was best there */
-		low = p[i].seen - p[i].back > low ? p[i].seen - p[i].back : low;
-		high = p[i].seen - p[i].sent < high ? p[i].seen - p[i].sent : high;
+		low = seen - back > low ? seen - back : low;
+		high = seen - sent < high ? seen - sent : high;
 	}
 	if (shortest == INT64_MAX)
 		return false;
@@ -112,15 +107,9 @@ static int sync_pass(struct sync *s)
 	msg_add_sync(&b, MSG_SYNC_PTP, MSG_PTP_END, NULL, 0);
 	ret = sync_send(s, &b) ?: sync_receive(s, MSG_PTP_PROBES, &sync) ?:
 	      msg_get_ptp_probes(&sync, &s->seen);
-	if (ret)
-		return ret;
-	clock_marker_collect(s->clock);
-	for (uint32_t i = 0; i < PROBES; i++) {
-		s->probes[i].sent = s->clock->ts[2 * i];
-		s->probes[i].back = s->clock->ts[2 * i + 1];
-		s->probes[i].seen = s->seen.ids[i] == i + 1 ? s->seen.ts[i] : 0;
-	}
-	return 0;
+	if (!ret)
+		clock_marker_collect(s->clock);
+	return ret;
 }
 
 /* taken: the counter when the question was. */
@@ -157,7 +146,9 @@ static int serve_requests(struct sync *s)
 	for (;;) {
 		int64_t ts = 0, offset = 0;
 		struct buf b = { 0 };
-		cpu_set_t set; /* as long as the recording, then a while */
+		cpu_set_t set;
+
+		/* as long as the recording, then a while */
 		w = (struct msg_wait){ .deadline = INT64_MAX, .stop_fd = s->finish_fd };
 		ret = msg_recv(s->fd, &s->reader, &w, &m);
 		if (ret == -ECANCELED) {
@@ -186,7 +177,7 @@ static int serve_requests(struct sync *s)
 		ret = sync_pass(s);
 		if (ret)
 			return ret;
-		if (!sync_choose(s->probes, PROBES, &ts, &offset))
+		if (!sync_choose(s, &ts, &offset))
 			log_warn(s->serving->log, "time synchronisation: no probe of CPU %u came back whole",
 				 cpu);
 		msg_add_ptp_offset(&b, ts, offset);
