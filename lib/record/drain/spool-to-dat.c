@@ -419,7 +419,8 @@ static int job_add_options(struct dat_job *j)
 		  add_kept_options(j) ?:
 		  add_clock(j) ?:
 		  (uname ? dat_options_add_text(o, DAT_UNAME, uname) : 0) ?:
-		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0);
+		  dat_options_add_text(o, DAT_VERSION, "hyptrace " HYPTRACE_VERSION) ?:
+		  (date ? dat_options_add_date(o, strtoll(date, NULL, 10)) : 0);
 
 	for (const char *p = pids; p && !ret && sscanf(p, " %23s%n", pid, &len) == 1; p += len)
 		ret = add_procmaps_of(j, pid);
