@@ -292,7 +292,7 @@ static void which_are_kept_as_text(void **state)
 	add_known(&e, false);
 	for (size_t i = 0; i < e.n; i++)
 		if (e.v[i].as_text)
-			assert_string_equal(e.v[i].name, as_text[n++]);
+			assert_string_equal(e.v[i].fmt.name, as_text[n++]);
 	assert_int_equal(n, ARRAY_SIZE(as_text));
 	hypevents_release(&e);
 }
@@ -391,7 +391,7 @@ static void set_of_events(void **state)
 	add(&e, "big_id", 65536, no_fields, "\"\"", -EBADMSG);
 	assert_int_equal(hypevents_add(&e, "rubbish", 7), -EBADMSG);
 	assert_int_equal(e.n, 3);
-	assert_string_equal(e.v[0].name, "hyp_enter");
+	assert_string_equal(e.v[0].fmt.name, "hyp_enter");
 	assert_int_equal(e.v[0].body_len, 5);
 	assert_int_equal(e.v[0].vcpu_offset, 9);
 	assert_int_equal(e.v[2].vcpu_offset, -1);

@@ -91,7 +91,7 @@ static int note(void *ctx, const struct hyprecord *r)
 		snprintf(lost, sizeof(lost), " lost=%llu", (unsigned long long)r->lost);
 	s->len += (size_t)snprintf(s->out + s->len, sizeof(s->out) - s->len, "%u %llu pid=%d%s %s: %s\n",
 				   r->cpu, (unsigned long long)r->ts, pid, lost,
-				   id < 704 ? s->e.v[id - 700].name : "hyp_unknown", text);
+				   id < 704 ? s->e.v[id - 700].fmt.name : "hyp_unknown", text);
 	return 0;
 }
 

@@ -34,7 +34,7 @@ static bool name_matches(const struct remote *r, const char *name, const char *e
 bool remote_has_event(const struct remote *r, const char *name)
 {
 	for (size_t i = 0; i < r->events.n; i++)
-		if (name_matches(r, name, r->events.v[i].name))
+		if (name_matches(r, name, r->events.v[i].fmt.name))
 			return true;
 	return false;
 }
@@ -178,7 +178,7 @@ static int remote_join(struct remote *r, const struct buffer_plan *b)
 	free(on);
 	free(size);
 	for (size_t i = 0; i < r->events.n && !ret; i++) {
-		const char *event = r->events.v[i].name;
+		const char *event = r->events.v[i].fmt.name;
 		int want = remote_is_func(b, event) ? 1 : remote_wants(r, b, event, -1);
 		char name[300];
 
@@ -516,7 +516,7 @@ static int set_events(struct remote *r, const struct buffer_plan *b)
 	size_t n_on = 0;
 
 	for (size_t i = 0; i < r->events.n; i++) {
-		const char *event = r->events.v[i].name;
+		const char *event = r->events.v[i].fmt.name;
 		bool want = wanted(r, b, event);
 		int ret = remote_switch(r, event, want);
 

@@ -8,10 +8,6 @@
 #define REASON_MAX   255   /* a u8 */
 #define NAME_MAX_LEN 63
 
-const char *const hyp_reasons[] = { "smc",	  "hvc",       "sys",	     "psci",   "host_abort",
-				    "guest_exit", "eret_host", "eret_guest", "unknown" };
-const size_t hyp_reasons_n = ARRAY_SIZE(hyp_reasons);
-
 int hypevents_init(struct hypevents *e, const char *system)
 {
 	*e = (struct hypevents){ 0 };
@@ -21,7 +17,6 @@ int hypevents_init(struct hypevents *e, const char *system)
 
 static void event_release(struct hypevent *ev)
 {
-	free(ev->name);
 	event_format_release(&ev->fmt);
 	hyptext_pattern_free(ev->pattern);
 }
@@ -88,7 +83,7 @@ static bool format_ok(const struct event_format *f)
 
 static bool hyp_event_before(const void *event, const void *hyp_id)
 {
-	return ((const struct hypevent *)event)->hyp_id < *(const unsigned int *)hyp_id;
+	return ((const struct hypevent *)event)->fmt.id < *(const unsigned int *)hyp_id;
 }
 
 int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
@@ -110,8 +105,6 @@ int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
 	ret = hyptext_pattern_new(&ev.fmt, &ev.pattern);
 	if (ret)
 		goto fail;
-	ev.name = strdup(ev.fmt.name);
-	ev.hyp_id = ev.fmt.id;
 	header = hyp_kernel_header(&ev.fmt);
 	for (size_t i = 0; i < ev.fmt.n_fields; i++) {
 		const struct event_field *f = &ev.fmt.fields[i];
@@ -126,16 +119,13 @@ int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
 	ev.as_text = !e->raw && !ev.from_text;
 	if (ev.as_text)
 		ev.vcpu_offset = -1;
-	ret = ev.name ? 0 : -ENOMEM;
-	if (ret)
-		goto fail;
 	v = array_grow(e->v, e->n, sizeof(*v));
 	if (!v) {
 		ret = -ENOMEM;
 		goto fail;
 	}
 	e->v = v;
-	at = array_lower_bound(v, e->n, sizeof(*v), hyp_event_before, &ev.hyp_id);
+	at = array_lower_bound(v, e->n, sizeof(*v), hyp_event_before, &ev.fmt.id);
 	memmove(v + at + 1, v + at, (e->n - at) * sizeof(*v));
 	v[at] = ev;
 	e->n++;
@@ -159,13 +149,13 @@ const struct hypevent *hypevents_by_hyp_id(const struct hypevents *e, unsigned i
 {
 	size_t i = array_lower_bound(e->v, e->n, sizeof(*e->v), hyp_event_before, &hyp_id);
 
-	return i < e->n && e->v[i].hyp_id == hyp_id ? &e->v[i] : NULL;
+	return i < e->n && e->v[i].fmt.id == hyp_id ? &e->v[i] : NULL;
 }
 
 const struct hypevent *hypevents_by_name(const struct hypevents *e, const char *name, size_t len)
 {
 	for (size_t i = 0; i < e->n; i++)
-		if (strlen(e->v[i].name) == len && !memcmp(e->v[i].name, name, len))
+		if (strlen(e->v[i].fmt.name) == len && !memcmp(e->v[i].fmt.name, name, len))
 			return &e->v[i];
 	return NULL;
 }

@@ -21,10 +21,8 @@
 #define HYP_PID_OFFSET	4
 
 struct hypevent {
-	char *name;
-	unsigned int hyp_id;	 /* in the hypervisor's own space */
 	unsigned int id;	 /* in the file; valid after hypevents_number */
-	struct event_format fmt; /* as the kernel gave it */
+	struct event_format fmt; /* as the kernel gave it, with the id in the hypervisor's own space */
 	size_t body_len;	 /* bytes after the header that a record of this event must have */
 	int vcpu_offset;	 /* in the written record, of `pid_t vcpu`; -1: no such field */
 	/* private: the print format taken apart, NULL when it is not understood */
@@ -41,7 +39,7 @@ struct hypevents {
 	 * text, fields that no text shows are there, reasons stay the kernel's own numbers.
 	 */
 	bool raw;
-	struct hypevent *v; /* sorted by hyp_id */
+	struct hypevent *v; /* sorted by fmt.id */
 	size_t n;
 	/* reasons that are not in the canonical table, numbered from HYP_REASON_EXTRA */
 	struct strlist extra_reasons;

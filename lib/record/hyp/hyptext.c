@@ -279,7 +279,7 @@ static int event_line(struct hyptext *t, struct cursor c)
 	}
 	ret = fill_fields(t, ev, args, args_len);
 	if (ret == -EBADMSG)
-		return emit_unknown(t, &r, (int)ev->hyp_id, text, len);
+		return emit_unknown(t, &r, (int)ev->fmt.id, text, len);
 	return ret ? ret : emit(t, &r, HYP_HEADER_SIZE + ev->body_len);
 }
 

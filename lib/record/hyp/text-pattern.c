@@ -9,6 +9,10 @@
 #define REASON_FN "__hyp_enter_exit_reason_str("
 #define WIDTH_MAX 64
 
+const char *const hyp_reasons[] = { "smc",	  "hvc",       "sys",	     "psci",   "host_abort",
+				    "guest_exit", "eret_host", "eret_guest", "unknown" };
+const size_t hyp_reasons_n = ARRAY_SIZE(hyp_reasons);
+
 /* A print format being read. */
 struct fmt_parser {
 	const struct event_format *f;
@@ -544,14 +548,14 @@ void hypevents_format(const struct hypevents *e, size_t i, struct buf *out)
 		buf_addstr(out, "\nprint fmt: \"id=%d %s%s\", REC->id, __get_str(text), "
 				"__print_hex(__get_dynamic_array(data), __get_dynamic_array_len(data))\n");
 	} else if (e->v[i].as_text) {
-		hypevents_format_head(e->v[i].name, e->v[i].id, out);
+		hypevents_format_head(e->v[i].fmt.name, e->v[i].id, out);
 		format_field("__data_loc char[]", "text", 8, 4, false, out);
 		buf_addstr(out, "\nprint fmt: \"%s\", __get_str(text)\n");
 	} else {
 		const struct hypevent *ev = &e->v[i];
 		const struct event_format *f = &ev->fmt;
 
-		hypevents_format_head(ev->name, ev->id, out);
+		hypevents_format_head(f->name, ev->id, out);
 		for (size_t k = 0; k < f->n_fields; k++) {
 			const struct event_field *v = &f->fields[k];
 

@@ -437,7 +437,8 @@ int marks_join(struct spool *spool, const struct log *log)
 	j.id = (unsigned int)spool_get_number(spool, "hypertrace_id", 0);
 	if (!b || !j.id || spool_is_rewritten(spool, SPOOL_JOINED))
 		return 0;
-	ret = entries_load_guests(&j.entries, spool) ?: entries_map(&j.entries, spool) ?:	      entries_load_blocks(&j.entries) ?: spool_formats_load(&formats, spool, NULL);
+	ret = entries_load_guests(&j.entries, spool) ?: entries_map(&j.entries, spool) ?:
+	      entries_load_blocks(&j.entries) ?: spool_formats_load(&formats, spool, NULL);
 	for (size_t s = 0; !ret && s < formats.n_systems; s++)
 		for (size_t i = 0; !strcmp(formats.systems[s].name, "kvm") && i < formats.systems[s].n; i++)
 			if (found == -ENOENT)
