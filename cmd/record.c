@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace record: the command line, or default events, become a plan, which the session carries out. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cmd.h"
-#include "base/escape.h"
-#include "base/files.h"
 #include "base/shim.h"
 #include "base/signals.h"
 #include "record/guest/guest.h"
-#include "record/plan/plan.h"
-#include "base/array.h"
 #include "record/drain/remote.h"
 
 static int record_plan_run(const struct record_plan *plan)

@@ -3,7 +3,6 @@
 #include <regex.h>
 
 #include "report-priv.h"
-#include "base/escape.h"
 #include "file/dat/options.h"
 #include "base/cursor.h"
 

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace view: recordings as one HTML page with a timeline and tables. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "api/handle.h"
 #include "cmd.h"
 #include "convert/view/view.h"
 #include "page-parts.h"
 #include "base/decode/mark-lines.h"
 #include "base/json.h"
-#include "base/array.h"
 #include "base/outfile.h"
 #include "base/program.h"
 

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace watch: who steals from which vCPU, and what exits cost, counted by the kernel all the time. */
-#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cmd.h"
 #include "base/answer.h"
-#include "base/array.h"
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/signals.h"
-#include "read/inputs.h"
 #include "record/tracefs/dir.h"
 #include "record/watch/serve.h"
 #include "record/watch/watcher.h"

@@ -9,9 +9,7 @@
 #include "hyp-reason.h"
 #include "plugin.h"
 #include "base/decode/smccc.h"
-#include "base/array.h"
 #include "base/files.h"
-#include "base/strings.h"
 
 #define FILE_MAX (64u << 20)
 

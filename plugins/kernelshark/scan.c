@@ -9,8 +9,6 @@
 #include "spans/marks.h"
 #include "spans/visits.h"
 #include "plugin.h"
-#include "base/decode/mark-lines.h"
-#include "base/array.h"
 
 #define SAMPLES	   16
 #define IDS	   32768 /* KernelShark's are of 16 bits, signed */

@@ -2,7 +2,6 @@
 /* Keeps spans to be drawn, by CPU and by task. */
 #include "shown.h"
 
-#include "base/array.h"
 #include "hyp-reason.h"
 #include "spans/marks.h"
 #include "spans/visits.h"

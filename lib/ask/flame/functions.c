@@ -3,7 +3,6 @@
 #include "ask/flame/flame-priv.h"
 
 #include "base/cursor.h"
-#include "base/strings.h"
 
 /* No function is so long: what lies further behind the last that is known is not in it. */
 #define REACH (1u << 20)

@@ -4,8 +4,6 @@
 
 #include <limits.h>
 
-#include "read/timeline.h"
-
 struct flame_map_event {
 	unsigned int id; /* UINT_MAX: the file has none */
 	struct field_load tgid, from, len, offset, build_id, path;

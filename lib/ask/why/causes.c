@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Causes: what a state means for who waits, their numbers and their words. */
-#include <stdio.h>
-#include <string.h>
 
 #include "ask/why/why-priv.h"
-#include "base/array.h"
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
 

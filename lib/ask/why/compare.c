@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Compares the tail with the middle by cause: shares of the difference, and their ranges by resampling. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "ask/why/why-priv.h"
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Findings without a question: the causes that took most of the vCPUs' time, by one reading of the files. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/why/why-priv.h"
-#include "base/array.h"
 
 #define MOVES_LEAST	  20 /* of a vCPU, a second */
 #define FINDING_TASKS_MAX 65536

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Instances: reads the states meanwhile, and cuts each into stretches. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/states/markers.h"
 #include "ask/why/why-priv.h"
-#include "base/array.h"
 
 /* ---- open and close ------------------------------------------------------------------------------ */
 

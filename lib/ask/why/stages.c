@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Stages of an instance: who waits in each of them, and the spans of that one's states. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/why/why-priv.h"
-#include "base/array.h"
 
 /* ---- of presets ------------------------------------------------------------------------------- */
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Findings about chains: presets of ask/latency whose slow instances took vCPUs' time. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ask/why/why-priv.h"
-#include "base/answer.h"
-#include "base/array.h"
 
 #define TAIL_LEAST 30	     /* instances, else there is no tail */
 #define TAIL_IN	   3	     /* instances of it at least */

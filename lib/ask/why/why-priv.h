@@ -4,7 +4,6 @@
 
 #include "ask/why/why.h"
 #include "ask/states/exits.h"
-#include "base/map.h"
 
 /* The part of an instance from one of its points to the next. */
 struct why_stage {

@@ -7,7 +7,6 @@
 #include "base/protobuf.h"
 #include "convert/import/import.h"
 #include "record/marks/ring.h"
-#include "record/spool/spool.h"
 
 /*
  * Shared by pftrace.c, pftrace-*.c, and lib/convert/import/qemu*.c, whose events are those of a source that

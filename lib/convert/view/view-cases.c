@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The longest cases of each meaning: the causes of those that waited, and the events in all of them. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "ask/path/path.h"
 #include "convert/view/view-priv.h"

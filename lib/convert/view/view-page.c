@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes the page's data, a head in JSON and columns of numbers, deflated, in base64, into the middle of the
  * HTML. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <zlib.h>
 
 #include "base/files.h"
-#include "base/json.h"
 #include "file/dat/options.h"
 #include "convert/view/view-priv.h"
 

@@ -3,10 +3,8 @@
 #define HYPTRACE_VIEW_PRIV_H
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "ask/states/states.h"
 #include "base/json.h"
-#include "base/map.h"
 #include "convert/view/view.h"
 
 /* Shared by the files of lib/convert/view. */

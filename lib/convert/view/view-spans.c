@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Collects the spans of a page by lane: the longest as they are, sums of the others by buckets of time. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
 #include "convert/view/view-priv.h"
 
 void view_open(struct view *v, uint64_t from, uint64_t to)

@@ -2,12 +2,7 @@
 /* Reads recordings for a page: states of vCPUs and tasks, visits to the hypervisor, losses, longest cases. */
 #include "convert/view/view.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "ask/states/markers.h"
-#include "ask/states/states.h"
-#include "base/array.h"
 #include "base/decode/esr.h"
 #include "convert/view/view-priv.h"
 #include "read/part.h"

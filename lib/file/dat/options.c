@@ -2,7 +2,6 @@
 /* The options of a trace.dat that its writer is given. */
 #include "file/dat/options.h"
 #include "base/array.h"
-#include "base/buf.h"
 #include "base/cursor.h"
 
 #include <sys/utsname.h>

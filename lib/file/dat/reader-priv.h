@@ -3,7 +3,6 @@
 #define HYPTRACE_READER_PRIV_H
 
 #include "file/dat/reader.h"
-#include "base/buf.h"
 #include "base/cursor.h"
 
 /* Inside the reader: its bytes, the parts that both versions have, its pages. */

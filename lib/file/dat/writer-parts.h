@@ -4,7 +4,6 @@
 
 #include "file/dat/out.h"
 #include "file/dat/writer.h"
-#include "base/buf.h"
 
 #include <zstd.h>
 

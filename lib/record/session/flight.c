@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Asks a flight recorder of this machine, which runs by itself, for a file. */
-#include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
-#include <sys/stat.h>
 
-#include "base/array.h"
-#include "base/files.h"
-#include "base/strings.h"
 #include "record/session/session.h"
-#include "record/spool/spool.h"
 
 /* Whether the file lies in that directory, however both are written. */
 static bool flight_writes_into(const char *file, const char *dir)

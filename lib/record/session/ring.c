@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Keeps the last seconds of buffers that overwrote themselves until they were drained (--flight --ring). */
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/files.h"
 #include "record/drain/repair.h"
 #include "record/session/session-priv.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Compares the last interval of the vCPU that is worst off with a limit. */
 #include "record/watch/watcher.h"
-#include "base/array.h"
 
 static const struct unit share_units[] = { { "%", 1000 }, { NULL } };
 

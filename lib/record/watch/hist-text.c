@@ -4,9 +4,6 @@
 #include "base/cursor.h"
 #include "base/escape.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #define STRING_WIDTH 50 /* hist_trigger_print_key() pads texts to that */
 
 static bool hist_accept(struct cursor *c, const char *text)

@@ -2,17 +2,12 @@
 /* Samples the hypervisor's share by short windows of its buffer. */
 #include "record/watch/hyp-windows.h"
 #include "base/clock.h"
-#include "base/files.h"
 #include "record/drain/remote.h"
-#include "record/tracefs/undo.h"
 #include "spans/visits.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 
 #define WINDOW_KB	1024 /* of each CPU: at 2 million events a second they last for 30 ms */
 #define WINDOW_TEXT_MAX (256u << 20)

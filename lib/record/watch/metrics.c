@@ -2,11 +2,8 @@
 /* Writes the sums as Prometheus' metrics: base units, names and escapes of its text format. */
 #include "record/watch/watcher.h"
 #include "base/answer.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "base/escape.h"
-
-#include <stdio.h>
 
 struct metrics {
 	struct watcher *w;

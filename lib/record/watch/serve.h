@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_SERVE_H
 #define HYPTRACE_SERVE_H
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "file/wire/transport.h"
 

@@ -6,18 +6,10 @@
  * a kill.
  */
 #include "record/watch/watcher.h"
-#include "base/array.h"
-#include "base/buf.h"
 #include "base/decode/esr.h"
-#include "base/files.h"
-#include "base/strings.h"
 #include "record/tracefs/dynamic.h"
-#include "record/tracefs/undo.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <tracefs.h>
-#include <unistd.h>
 
 #define WATCH_DIR     "instances/hyptrace-watch"
 #define HIST_TEXT_MAX (16u << 20)

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Sums of the kernel's histograms by vCPU, and the names that get series of their own. */
 #include "record/watch/watch-sums.h"
-#include "base/array.h"
-
-#include <string.h>
 
 #define SUMS_MAX 16384
 #define BY_MAX	 8192 /* of them: names cannot take the room of exits */

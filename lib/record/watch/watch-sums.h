@@ -2,8 +2,6 @@
 #ifndef HYPTRACE_WATCH_SUMS_H
 #define HYPTRACE_WATCH_SUMS_H
 
-#include <stdbool.h>
-
 #include "base/map.h"
 #include "record/watch/hist-text.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Follows the machine's VMs: new vCPUs get into the kernel's histograms, and ended ones leave the sums. */
 #include "record/watch/watcher.h"
-#include "base/array.h"
 #include "base/clock.h"
 #include "record/guest/guest.h"
 

@@ -3,7 +3,6 @@
 #define HYPTRACE_WATCHER_H
 
 #include "base/buf.h"
-#include "base/log.h"
 #include "base/strings.h"
 #include "record/watch/hyp-windows.h"
 #include "record/watch/watch-sums.h"
