@@ -8,9 +8,8 @@
 #include "base/decode/event-text.h"
 
 /*
- * Shared by the libtraceevent plugins: reading a record's fields within its
- * bounds, tables of events, and overriding another plugin's handler of an
- * event.
+ * Shared by the libtraceevent plugins: reading a record's fields within its bounds, tables of events, and
+ * overriding another plugin's handler of an event.
  */
 
 /*
@@ -104,15 +103,14 @@ void decoders_change(handler_change *change, struct tep_handle *tep, const char 
 /* ---- more than one plugin for an event -------------------------------------------- */
 
 /*
- * libtraceevent keeps one handler for an event, that of the plugin loaded last.
- * With a relay we are asked first wherever we were in that order, and hand on
- * what is not ours to the one that would have been asked without us.
+ * libtraceevent keeps one handler for an event, that of the plugin loaded last. With a relay we are asked
+ * first wherever we were in that order, and hand on what is not ours to the one that would have been asked
+ * without us.
  *
- * How: a decoy, an event of the same system and name with an id that no trace
- * has. While it is parsed it takes the handler that was registered before ours,
- * and a plugin that registers later finds the decoy and puts its handler there,
- * instead of in front of ours in the list that the trace's own event is looked up
- * in. At the first record the decoy has done its work and gets another name.
+ * How: a decoy, an event of the same system and name with an id that no trace has. While it is parsed it
+ * takes the handler that was registered before ours, and a plugin that registers later finds the decoy and
+ * puts its handler there, instead of in front of ours in the list that the trace's own event is looked up in.
+ * At the first record the decoy has done its work and gets another name.
  */
 struct relay;
 

@@ -55,8 +55,7 @@ static struct tep_event *decoy_new(struct tep_handle *tep, const char *sys, cons
 }
 
 /*
- * Registers in the list, past the decoys (ours and those of our other plugins),
- * which would take the handler.
+ * Registers in the list, past the decoys (ours and those of our other plugins), which would take the handler.
  */
 static void register_past_decoys(struct tep_handle *tep, struct relay *r)
 {

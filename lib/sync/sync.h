@@ -27,9 +27,8 @@ struct sync_cpu {
 };
 
 /*
- * A stretch of host time in which a thread can have run its guest. Any order;
- * they may overlap. `unknown`: events were lost here, so it may have; with pid
- * 0 that holds for every thread.
+ * A stretch of host time in which a thread can have run its guest. Any order; they may overlap. `unknown`:
+ * events were lost here, so it may have; with pid 0 that holds for every thread.
  */
 struct sync_window {
 	uint64_t a, b;

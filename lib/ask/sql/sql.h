@@ -38,8 +38,7 @@ struct sql_sink {
 /*
  * All statements of a text, one after the other. What they make is temporary. Perfetto's INCLUDE PERFETTO
  * MODULE and SELECT IMPORT(...) are passed over; its CREATE statements and SPAN_JOIN become SQLite's. 0;
- * -EINVAL: why has what is wrong with the text; -EINTR; -ENOMEM; errors of the sink and of reading the
- * files.
+ * -EINVAL: why has what is wrong with the text; -EINTR; -ENOMEM; errors of the sink and of reading the files.
  */
 int sql_run(struct sql *s, const char *text, const struct sql_sink *sink, void *ctx, char why[SQL_WHY_MAX]);
 /* Whether a text of a prompt is whole: its last statement ends with a semicolon. */

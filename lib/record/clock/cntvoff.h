@@ -44,9 +44,8 @@ void cntvoff_log_release(struct cntvoff_log *l);
 struct cntvoff_probe;
 
 /*
- * From now on. Both the probe and the instance go with the undo. -EINVAL,
- * -ENOENT: this kernel cannot (it takes fprobe events and BTF), or has no such
- * function; what was made is gone again.
+ * From now on. Both the probe and the instance go with the undo. -EINVAL, -ENOENT: this kernel cannot (it
+ * takes fprobe events and BTF), or has no such function; what was made is gone again.
  */
 int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *clock);
 /* Takes what there is; call it a few times a second. 0 or -errno. */
@@ -83,9 +82,8 @@ struct clock_sampler {
 };
 
 /*
- * interval_ms: between snapshots; 0: at the start and at the end only. probe:
- * CNTVOFF too. 0, -ENOTSUP: no counter; -ENOMEM, or an error of tracefs or the thread.
- * The caller frees *out.
+ * interval_ms: between snapshots; 0: at the start and at the end only. probe: CNTVOFF too. 0, -ENOTSUP: no
+ * counter; -ENOMEM, or an error of tracefs or the thread. The caller frees *out.
  */
 int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *clock, int64_t interval_ms,
 			bool probe, const struct log *log);

@@ -39,9 +39,8 @@ int recorder_add(struct recorder *r, struct source *s, struct spool *spool, size
  */
 int recorder_finish(struct recorder *r, const struct source *s, unsigned int timeout_ms);
 /*
- * Moves all that a running source has by now into the spool, also pages that are filled in part
- * (only for a host's buffer and the hypervisor's). Waits at most timeout_ms: later records lie in
- * later pages.
+ * Moves all that a running source has by now into the spool, also pages that are filled in part (only for a
+ * host's buffer and the hypervisor's). Waits at most timeout_ms: later records lie in later pages.
  */
 void recorder_flush(struct recorder *r, const struct source *s, unsigned int timeout_ms);
 /* Totals of one source so far. */

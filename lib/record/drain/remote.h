@@ -79,10 +79,9 @@ void remote_free(struct remote *r);
 bool remote_has_event(const struct remote *r, const char *name);
 
 /*
- * Buffer size, then events: those of the plan, all of them when it names none; logs them. -EBUSY:
- * tracing is on, or a reader is open; the message names it. take_over: when it runs it is neither
- * cleared nor resized, its events remain on and those of the plan are added; at the end it keeps
- * running.
+ * Buffer size, then events: those of the plan, all of them when it names none; logs them. -EBUSY: tracing is
+ * on, or a reader is open; the message names it. take_over: when it runs it is neither cleared nor resized,
+ * its events remain on and those of the plan are added; at the end it keeps running.
  */
 int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over);
 

@@ -27,9 +27,8 @@ struct dat_from_spool_opts {
 /*
  * The text "options" holds further options as they stand in the file: u16 id, u32 length, bytes.
  *
- * Writes the output (base/outfile.h). Existing texts "stat.N.C" give CPUSTAT. A
- * spool that needs it is repaired before (repair.h).
- * On error there is no output, and nothing is lost of the spool.
+ * Writes the output (base/outfile.h). Existing texts "stat.N.C" give CPUSTAT. A spool that needs it is
+ * repaired before (repair.h). On error there is no output, and nothing is lost of the spool.
  */
 int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
 

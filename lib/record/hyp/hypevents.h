@@ -108,10 +108,9 @@ struct hyprecord {
 };
 
 /*
- * Mainline's trace_pipe text, fed in chunks of any length. In raw mode a text without an event's
- * fields, such as a reason's number, becomes a hyp_unknown record. Line: "[%03d]\t%5llu.%06lu: name
- * args"; losses: "CPU:%d [LOST %lu EVENTS]"; unknown ids: "UNKNOWN id=%d"
- * (kernel/trace/trace_remote.c).
+ * Mainline's trace_pipe text, fed in chunks of any length. In raw mode a text without an event's fields, such
+ * as a reason's number, becomes a hyp_unknown record. Line: "[%03d]\t%5llu.%06lu: name args"; losses: "CPU:%d
+ * [LOST %lu EVENTS]"; unknown ids: "UNKNOWN id=%d" (kernel/trace/trace_remote.c).
  */
 struct hyptext;
 struct hyptext *hyptext_new(struct hypevents *e); /* e must outlive it; NULL: out of memory */

@@ -269,8 +269,7 @@ static int route_events(struct session *s, struct buffer_plan *hyp)
 }
 
 /*
- * --take-over: which host buffers run, with the clock that they have: another one would
- * clear them.
+ * --take-over: which host buffers run, with the clock that they have: another one would clear them.
  */
 static int find_running(struct session *s)
 {

@@ -115,10 +115,9 @@ static int trust_entries(const struct trust *t, const char *path)
 }
 
 /*
- * Opens the spool's directory if it and all in it, two levels deep, belong to the effective user: plain
- * files with one name and directories, not writable for others (a group's right by an ACL shows in
- * the mode). From then on no other user can change the target of a name in it. -EPERM: they do not
- * (logged).
+ * Opens the spool's directory if it and all in it, two levels deep, belong to the effective user: plain files
+ * with one name and directories, not writable for others (a group's right by an ACL shows in the mode). From
+ * then on no other user can change the target of a name in it. -EPERM: they do not (logged).
  */
 static int open_trusted(struct spool *s, const struct log *log)
 {

@@ -56,10 +56,9 @@ int instance_open(struct instance **out, struct undo *u, const struct buffer_pla
 		  const struct instance_opts *o);
 void instance_free(struct instance *i);
 /*
- * Configures: tracing_on 0, buffer cleared, all events and pid filters off,
- * tracer nop, then clock, sub-buffer size, size, cpumask, options, function
- * filters, tracer, events with filters and triggers; --cmdlines-size and
- * --max-graph-depth, which are files of the top directory. To be done before
+ * Configures: tracing_on 0, buffer cleared, all events and pid filters off, tracer nop, then clock,
+ * sub-buffer size, size, cpumask, options, function filters, tracer, events with filters and triggers;
+ * --cmdlines-size and --max-graph-depth, which are files of the top directory. To be done before
  * trace_pipe_raw is opened: the kernel changes no tracer while that is read.
  *
  * An event that matches nothing is -ENOENT with a message that names it (with plan->ignore_event_errors: a

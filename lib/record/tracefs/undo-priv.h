@@ -22,10 +22,9 @@ struct locks {
 };
 
 /*
- * Takes the lock of the buffer that this path (relative to the tracing directory)
- * is or lies in, unless it is held. journal_fd: by which the caller puts it back,
- * -1: it is in memory only. -EBUSY, with a message: another process has the lock, or
- * has died before it put the buffer back. -ENOENT: no such buffer.
+ * Takes the lock of the buffer that this path (relative to the tracing directory) is or lies in, unless it is
+ * held. journal_fd: by which the caller puts it back, -1: it is in memory only. -EBUSY, with a message:
+ * another process has the lock, or has died before it put the buffer back. -ENOENT: no such buffer.
  */
 int locks_take(struct locks *l, int dirfd, const char *path, int journal_fd, const struct log *log);
 /* undone: all of them are as they were before. */

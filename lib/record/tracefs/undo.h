@@ -64,10 +64,9 @@ int undo_read(struct undo *u, const char *path, char **value);
 /* Journals path's current value, to be put back at this point. */
 int undo_save(struct undo *u, const char *path);
 /*
- * For list files (set_event, set_ftrace_filter, set_event_pid, trigger ...):
- * journals the whole content (comment lines dropped; even when nothing is to
- * change now, for it may change by other ways), clears, and writes the lines of
- * value ("" = just clear). Stops at the first line that is refused.
+ * For list files (set_event, set_ftrace_filter, set_event_pid, trigger ...): journals the whole content
+ * (comment lines dropped; even when nothing is to change now, for it may change by other ways), clears, and
+ * writes the lines of value ("" = just clear). Stops at the first line that is refused.
  */
 int undo_list(struct undo *u, const char *path, const char *value);
 /* As undo_list, but leaves what is there and adds one line. */
@@ -90,12 +89,11 @@ int undo_poke(struct undo *u, const char *path, const char *value);
 int undo_at_end(struct undo *u, const char *path, const char *value);
 
 /*
- * Puts everything back, newest first, going on after a failure. Returns the
- * number of entries that could not be put back (each is logged with its path):
- * the journal keeps the first of them and all that are older, to be put back again.
- * Else it is empty. It is cut entry by entry, so that a death half-way loses
- * nothing. Close trace_pipe_raw readers first: the kernel refuses to change a
- * tracer or to remove an instance that is being read.
+ * Puts everything back, newest first, going on after a failure. Returns the number of entries that could not
+ * be put back (each is logged with its path): the journal keeps the first of them and all that are older, to
+ * be put back again. Else it is empty. It is cut entry by entry, so that a death half-way loses nothing.
+ * Close trace_pipe_raw readers first: the kernel refuses to change a tracer or to remove an instance that is
+ * being read.
  */
 int undo_all(struct undo *u);
 /* A mark to go back to: undo_to undoes what came after it. */
