@@ -3,7 +3,6 @@
 #include "ask/states/significance.h"
 #include "ask/states/series.h"
 #include "cmd.h"
-#include "page-parts.h"
 
 #define ROWS 20
 

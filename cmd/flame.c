@@ -5,7 +5,6 @@
 #include "ask/flame/flame.h"
 #include "base/decode/mark-lines.h"
 #include "cmd.h"
-#include "page-parts.h"
 #include "read/filter.h"
 #include "base/answer.h"
 #include "base/outfile.h"

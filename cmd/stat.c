@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace stat: counts events and adds up where time went, in one reading. */
 #include "cmd.h"
-#include "page-parts.h"
 #include "stat-priv.h"
 
 /* Sources of a table. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Latencies of all presets that recordings can feed, as JSON for the page of hyptrace view. */
 #include "latency-answer.h"
-#include "page-parts.h"
+#include "cmd.h"
 
 static void latency_json_row(const struct latency_answer *l, const struct latency_row *row, struct json *j)
 {

@@ -3,7 +3,6 @@
 
 #include "cmd.h"
 #include "convert/view/view.h"
-#include "page-parts.h"
 #include "base/decode/mark-lines.h"
 #include "base/json.h"
 #include "base/outfile.h"

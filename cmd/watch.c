@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/signals.h"
 #include "record/tracefs/dir.h"
-#include "record/watch/serve.h"
 #include "record/watch/watcher.h"
 
 /* Dumps of --dump-when. */

@@ -3,7 +3,6 @@
 #include "ask/why/why.h"
 #include "cmd.h"
 #include "latency-answer.h"
-#include "page-parts.h"
 
 struct why_opts {
 	struct latency_question q;

@@ -89,7 +89,7 @@ static void cut(struct buf *b)
 }
 
 /* The start of this one, the end of another. */
-static void splice(struct buf *b, const struct buf *other)
+static void fuzz_splice(struct buf *b, const struct buf *other)
 {
 	size_t from = below(other->len + 1);
 
@@ -118,7 +118,7 @@ static void mutate(struct buf *b, const struct corpus *c)
 			cut(b);
 			break;
 		default:
-			splice(b, &c->v[below(c->n)]);
+			fuzz_splice(b, &c->v[below(c->n)]);
 		}
 	}
 }

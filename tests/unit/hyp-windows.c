@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "record/hyp/hypevents.h"
-#include "record/watch/hyp-windows.h"
+#include "record/watch/watcher.h"
 
 #define HYP_FORMAT(name, id)                                                                                 \
 	"name: " name "\nID: " id "\nformat:\n"                                                              \

@@ -3,8 +3,6 @@
 
 #include "ask/why/why-priv.h"
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
-
 _Static_assert(sizeof(struct why_cause) == 48, "has no padding, and is compared as bytes");
 
 static struct why_cause why_cause_key(const struct why_cause *c)
@@ -46,8 +44,6 @@ uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 	return (uint32_t)(w->n_causes - 1);
 }
 
-/* ---- of spans ------------------------------------------------------------------------------------ */
-
 struct why_cause why_cause_span(const struct why *w, const struct state_span *s, bool pending)
 {
 	const struct offset_guest *guest;
@@ -77,8 +73,6 @@ struct why_cause why_cause_span(const struct why *w, const struct state_span *s,
 		c.input = s->owner->input;
 	return c;
 }
-
-/* ---- words ------------------------------------------------------------------------------------ */
 
 const char *why_kind_name(unsigned int kind)
 {

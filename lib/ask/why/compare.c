@@ -60,8 +60,6 @@ static void why_table_fill(struct why_table *t, struct why_comparison *c, struct
 	}
 }
 
-/* ---- resampling --------------------------------------------------------------------------------------- */
-
 /* xorshift64* (Vigna 2016). */
 static uint64_t why_random(uint64_t *state)
 {
@@ -117,8 +115,6 @@ static int why_ranges(const struct why_table *t, struct why_comparison *c)
 	free(shares);
 	return 0;
 }
-
-/* ---- all of it ---------------------------------------------------------------------------------------- */
 
 /* By the share of the difference; without a tail by time. */
 static int why_row_order(const void *a, const void *b)

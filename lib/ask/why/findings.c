@@ -6,8 +6,6 @@
 #define MOVES_LEAST	  20 /* of a vCPU, a second */
 #define FINDING_TASKS_MAX 65536
 
-/* ---- sums ---------------------------------------------------------------------------------------- */
-
 static void finding_move(struct finding_vcpu *v, const struct state_span *s)
 {
 	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
@@ -161,8 +159,6 @@ static int finding_span(void *ctx, const struct state_span *s)
 	return 0;
 }
 
-/* ---- findings -------------------------------------------------------------------------------------- */
-
 /* Causes that take time from a vCPU, by the command that shows more of them. */
 static const char *const finding_next[WHY_KINDS] = {
 	[STATE_UNKNOWN] = "hyptrace stat --show lost,vcpus",
@@ -240,8 +236,6 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, bool fault
 	buf_release(&what);
 	return ret;
 }
-
-/* ---- exits, by the purpose of each ----------------------------------------------------------------- */
 
 static const struct finding_table {
 	const char *what, *next;
@@ -370,8 +364,6 @@ static int finding_exits(const struct finding_job *j, bool *faults)
 	return ret;
 }
 
-/* ---- guests' tasks ------------------------------------------------------------------------------------ */
-
 /* The task of a guest that ran longest while another one waited for its CPU. */
 static int finding_waits(const struct finding_job *j)
 {
@@ -403,8 +395,6 @@ static int finding_waits(const struct finding_job *j)
 	buf_release(&what);
 	return ret;
 }
-
-/* ---- all together ------------------------------------------------------------------------------------ */
 
 /* The vCPU that moves most; its time is that of its waits before a move. */
 static int finding_moves(const struct finding_job *j)

@@ -4,8 +4,6 @@
 #include "ask/states/markers.h"
 #include "ask/why/why-priv.h"
 
-/* ---- open and close ------------------------------------------------------------------------------ */
-
 int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset)
 {
 	static const unsigned int kinds[] = { WHY_OTHERS, STATE_UNKNOWN, WHY_UNDECIDED };
@@ -44,8 +42,6 @@ void why_close(struct why *w)
 	steps_close(w->steps);
 	free(w);
 }
-
-/* ---- cutting --------------------------------------------------------------------------------------- */
 
 /* Stretches in the making. */
 struct why_cutting {
@@ -175,8 +171,6 @@ static int why_settle(struct why *w, struct why_instance *one)
 	one->n_tasks = 0;
 	return all.ret ?: tasks.ret ?: last.ret;
 }
-
-/* ---- reading -------------------------------------------------------------------------------------- */
 
 int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx)
 {

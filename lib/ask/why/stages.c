@@ -3,8 +3,6 @@
 
 #include "ask/why/why-priv.h"
 
-/* ---- of presets ------------------------------------------------------------------------------- */
-
 /* The one that waits from a point to the next: a vCPU by a guest's event, a thread by a host's. */
 enum why_subject {
 	WHY_OF_ROW = 1, /* the vCPU that the chain's row is of */
@@ -37,8 +35,6 @@ static const struct why_parts *why_parts_of(const struct why *w)
 	return p;
 }
 
-/* ---- collecting ---------------------------------------------------------------------------------- */
-
 #define WHY_KEPT_MAX (1u << 15) /* beyond these every second goes, again and again */
 
 /* Keeps every stride-th chain; the stride doubles when there are too many, so that memory is bounded. */
@@ -62,8 +58,6 @@ int why_chain(void *ctx, const struct latency_worst *chain, const struct latency
 	}
 	return array_push(&w->v, &w->n, &one, sizeof(one));
 }
-
-/* ---- lanes ---------------------------------------------------------------------------------------- */
 
 /* Bound of an event's time: its own, or the widest that its file has, as a chain of one machine has none. */
 static uint64_t why_bound(const struct why *w, const struct chain_event *e)
@@ -194,8 +188,6 @@ void why_lanes_release(struct why *w)
 	w->n_lanes = 0;
 	latency_keys_release(&w->keys);
 }
-
-/* ---- spans ------------------------------------------------------------------------------------------ */
 
 #define WHY_STRETCHES_MAX (1u << 22)
 

@@ -83,8 +83,6 @@ static struct view_found *view_found_next(struct view_cases *c, const struct vie
 	return NULL;
 }
 
-/* ---- events and causes ----------------------------------------------------------------------------- */
-
 /* The first and the last events of a CPU in the case. */
 static void view_found_events(struct view_found *f, const struct path_window *w, uint32_t input, uint32_t cpu)
 {
@@ -144,8 +142,6 @@ int view_cases_texts(struct view_cases *c)
 	timeline_close(t);
 	return ret;
 }
-
-/* ---- the page's head ------------------------------------------------------------------------------- */
 
 static void head_case_events(const struct view_cases *c, const struct view_found *f, uint64_t origin,
 			     struct json *j)

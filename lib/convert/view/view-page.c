@@ -11,8 +11,6 @@ extern const char view_page_html[]; /* page/, put together by the Makefile */
 
 #define VIEW_DATA_MARK "@DATA@"
 
-/* ---- columns --------------------------------------------------------------------------------------- */
-
 /* A number in groups of 7 bits, the lowest first; all groups but the last have the highest bit set. */
 static void view_number(struct buf *out, uint64_t n)
 {
@@ -74,8 +72,6 @@ static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 		bucket = c->bucket;
 	}
 }
-
-/* ---- the head -------------------------------------------------------------------------------------- */
 
 static void head_command(struct json *j, const struct input *f)
 {
@@ -195,8 +191,6 @@ static void view_head(const struct view *v, const struct view_job *job, struct v
 	head_json(&j, "tables", job->tables);
 	json_object_end(&j);
 }
-
-/* ---- the page -------------------------------------------------------------------------------------- */
 
 static void base64_add(struct buf *out, const uint8_t *data, size_t len)
 {

@@ -27,8 +27,6 @@ void view_release(struct view *v)
 	free(v->rates);
 }
 
-/* ---- words, lanes and labels ------------------------------------------------------------------- */
-
 static bool view_word_same(const void *array, size_t index, const void *wanted)
 {
 	return !strcmp(((char *const *)array)[index], wanted);
@@ -89,8 +87,6 @@ static int view_index(struct map *m, map_same *same, void *array, size_t *n, con
 	*index = (uint32_t)at;
 	return 0;
 }
-
-/* ---- sums of short spans ----------------------------------------------------------------------- */
 
 static bool view_cell_same(const void *array, size_t index, const void *wanted)
 {
@@ -172,8 +168,6 @@ static int view_fold(struct view *v, size_t keep)
 	v->n_spans = n;
 	return ret;
 }
-
-/* ---- spans -------------------------------------------------------------------------------------- */
 
 int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
 	     struct view_span span)

@@ -37,8 +37,6 @@ static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid)
 	return view_word(&r->view, steps_comm(r->job->steps, input, pid));
 }
 
-/* ---- states ------------------------------------------------------------------------------------- */
-
 /* A vCPU that does not run its guest, or a guest's task that has no CPU. */
 static void view_state_case(struct view_reader *r, const struct state_span *s)
 {
@@ -132,8 +130,6 @@ static int view_mark(void *reader, const struct markers_span *s)
 				  (struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
 
-/* ---- the hypervisor and losses ------------------------------------------------------------------- */
-
 static int view_visit(struct view_reader *r, const struct span *s)
 {
 	const struct view_job *job = r->job;
@@ -198,8 +194,6 @@ static int view_after(void *reader, struct pass_run *run)
 	}
 	return ret ?: view_cases_fill(r->cases, false);
 }
-
-/* ---- all of it ------------------------------------------------------------------------------------ */
 
 /* The time that the page shows: that of the records which are read. */
 static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Reads the text of the kernel's histograms. */
-#include "record/watch/hist-text.h"
+#include "record/watch/watch-sums.h"
 #include "base/cursor.h"
 #include "base/escape.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Samples the hypervisor's share by short windows of its buffer. */
-#include "record/watch/hyp-windows.h"
+#include "record/watch/watcher.h"
 #include "base/clock.h"
 #include "record/drain/remote.h"
 #include "spans/visits.h"

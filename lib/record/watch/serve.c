@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Serves the metrics over HTTP on an address that only this machine can reach. */
-#include "record/watch/serve.h"
+#include "record/watch/watcher.h"
 
 #include <arpa/inet.h>
 #include <unistd.h>

@@ -2,10 +2,38 @@
 #ifndef HYPTRACE_WATCHER_H
 #define HYPTRACE_WATCHER_H
 
-#include "base/buf.h"
-#include "base/strings.h"
-#include "record/watch/hyp-windows.h"
+#include "base/log.h"
+#include "file/wire/transport.h"
 #include "record/watch/watch-sums.h"
+
+/*
+ * The hypervisor's share of the CPUs' time by reason, sampled: its events take no histograms, so its buffer
+ * is switched on for a short window now and then. The last windows are kept, for the error of their mean.
+ */
+
+#define HYP_WINDOWS 60
+#define HYP_REASONS 16 /* as in our files, and one for all that are not canonical */
+
+struct hyp_windows {
+	uint64_t n;	 /* windows so far */
+	uint64_t missed; /* ... that could not be taken: the buffer was in use, or times were wrong */
+	double shares[HYP_REASONS][HYP_WINDOWS]; /* the newest at (n - 1) % HYP_WINDOWS; of all CPUs' time */
+};
+
+/*
+ * Takes a window of that length, which blocks for some 0.3 s more. Changes are in the journal first (NULL: in
+ * memory), and put back. root: as struct watcher_opts. 0 too where the window is missed; -ENOENT: this
+ * machine's hypervisor cannot be sampled (logged), another -errno (logged).
+ */
+int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *journal, uint64_t ns,
+		    const struct log *log);
+/* Of one window's text of all CPUs (remotes/hypervisor/trace_pipe), between two times of the boot clock. */
+struct hypevents;
+int hyp_window_add(struct hyp_windows *h, struct hypevents *events, const void *text, size_t len,
+		   unsigned int n_cpus, uint64_t from, uint64_t to);
+const char *hyp_windows_reason(size_t reason);
+/* Mean of a reason over the windows kept, and its standard error; false: there are not two of them. */
+bool hyp_windows_mean(const struct hyp_windows *h, size_t reason, double *mean, double *error);
 
 /*
  * Watches the vCPUs of this machine's VMs by synthetic events and histograms in the instance hyptrace-watch:
@@ -102,5 +130,36 @@ int vcpu_hists_empty(struct watcher *w);
 #define VCPU_HISTS_SIZE 2048
 /* Name of the reason of a WATCH_EXIT; returns out. */
 const char *vcpu_hists_reason(struct watcher *w, const struct watch_sum *s, char out[32]);
+
+/*
+ * Serves one text over HTTP, GET /metrics, to this machine only. There is no thread: the caller polls. At
+ * most eight readers have a connection, and one that stands still loses it after SERVE_IDLE_S.
+ */
+struct serve;
+
+#define SERVE_IDLE_S 5
+
+/* "unix:PATH", "127.0.0.1:PORT" or "[::1]:PORT". -EINVAL: another machine could reach it, or no address. */
+int serve_parse(struct transport_addr *a, const char *text);
+#ifdef HYPTRACE_MICROHTTPD
+/* 0 or -errno, logged. serve_put() comes before the first serve_run(). */
+int serve_open(struct serve **out, const struct transport_addr *a, const struct log *log);
+/* Takes the place of the text so far, whose readers get the rest of it. -ENOMEM. */
+int serve_put(struct serve *s, const struct buf *text);
+/* Readable: serve_run() has something to do; it looks for idle readers, too. */
+int serve_fd(const struct serve *s);
+void serve_run(struct serve *s);
+/* Takes NULL. */
+void serve_close(struct serve *s);
+#else
+#define serve_open(out, a, log)                                                                              \
+	log_fail(log, -ENOTSUP,                                                                              \
+		 "this hyptrace was built without libmicrohttpd, which --listen needs; install "             \
+		 "libmicrohttpd-dev and build it again, or write a file: --metrics FILE")
+#define serve_put(s, text) 0
+#define serve_fd(s)	   -1
+#define serve_run(s)	   (void)0
+#define serve_close(s)	   (void)0
+#endif
 
 #endif
