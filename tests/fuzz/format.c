@@ -56,7 +56,7 @@ static void transcode(struct hypevents *e, const uint8_t *data, size_t size)
 	struct buf line = { 0 };
 	size_t n = size < 64 ? size : 64;
 
-	buf_printf(&line, "[000]\t    1.000000: %s ", e->v[0].name);
+	buf_printf(&line, "[000]\t    1.000000: %s ", e->v[0].fmt.name);
 	buf_add(&line, data + size - n, n);
 	buf_addstr(&line, "\n");
 	must(t && !hyptext_feed(t, line.data, line.len, drop, NULL));

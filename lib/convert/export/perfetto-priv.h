@@ -181,7 +181,7 @@ void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c);
 
 /* ---- tracks: perfetto-track.c ------------------------------------------------------- */
 
-/* What is kept by that number; 0: nothing. */
+/* Value kept by that number; 0: nothing. */
 uint64_t pf_kept(const struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind);
 /* Keeps it where nothing is kept yet, and returns it. */
 uint64_t pf_keep(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,

@@ -125,7 +125,7 @@ static void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 		put_slice(pf, c, &done, NULL);
 }
 
-/* What waits in a full chunk waits for the next one. */
+/* The rest of a full chunk waits for the next one. */
 static void keep_enters(struct perfetto *pf)
 {
 	for (size_t i = 0; i < pf->n_cpus; i++) {

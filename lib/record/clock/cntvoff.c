@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What CNTVOFF each VM has, by a probe on kvm_timer_vcpu_load in a trace instance of its own, and the thread
+ * CNTVOFF of each VM, by a probe on kvm_timer_vcpu_load in a trace instance of its own, and the thread
  * that samples it and the host's counter while a recording runs.
  */
 #include <glob.h>
