@@ -235,19 +235,21 @@ void terminal_reader_gone(void) __attribute__((noreturn));
 /* ---- for the page of hyptrace view ------------------------------------------------------------------ */
 
 /*
- * Answers of other commands as JSON, for the page of hyptrace view. in: loaded. 0 or -errno, logged.
+ * Answers of other commands as JSON, for the page of hyptrace view. in: loaded. *damaged: its value or the
+ * number of damaged places that the reading met, the greater one. 0 or -errno, logged.
  */
 
 /* All tables of stat --json: stat.c. */
-int stat_json(const struct inputs *in, struct buf *out, const struct log *log);
+int stat_json(const struct inputs *in, struct buf *out, uint64_t *damaged, const struct log *log);
 /* Findings of why --json, files: for its commands: why.c. */
-int why_json(const struct inputs *in, const struct strlist *files, struct buf *out, const struct log *log);
+int why_json(const struct inputs *in, const struct strlist *files, struct buf *out, uint64_t *damaged,
+	     const struct log *log);
 /* All presets of latency that these files can feed, as an array with their distributions: view-latency.c. */
-int latency_json(const struct inputs *in, struct buf *out);
+int latency_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
 /* Stacks of flame --json, the light ones added up: flame.c. Not logged; -ENODATA: there are none. */
-int flame_json(const struct inputs *in, struct buf *out);
+int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
 /* Tables of diff --json: diff.c. sides: of diff_sides(). */
-int diff_json(const struct buf sides[2], const struct times_opts *times, struct buf *out,
+int diff_json(const struct buf sides[2], const struct times_opts *times, struct buf *out, uint64_t *damaged,
 	      const struct log *log);
 /*
  * The names of the two recordings' files, joined by commas: the second recording begins with the second

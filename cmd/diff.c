@@ -363,7 +363,7 @@ static void diff_release(struct diff *d)
 	series_release(&d->b);
 }
 
-int diff_json(const struct buf sides[2], const struct times_opts *times, struct buf *out,
+int diff_json(const struct buf sides[2], const struct times_opts *times, struct buf *out, uint64_t *damaged,
 	      const struct log *log)
 {
 	struct diff_opts o = {
@@ -374,6 +374,7 @@ int diff_json(const struct buf sides[2], const struct times_opts *times, struct 
 
 	if (!ret)
 		diff_answer(&d, out);
+	*damaged = d.a.damaged + d.b.damaged > *damaged ? d.a.damaged + d.b.damaged : *damaged;
 	diff_release(&d);
 	return ret;
 }

@@ -281,12 +281,14 @@ static int stat_print_all(struct stat_run *r, enum answer_form form, struct buf 
 	return r->s.ret;
 }
 
-int stat_json(const struct inputs *in, struct buf *out, const struct log *log)
+int stat_json(const struct inputs *in, struct buf *out, uint64_t *damaged, const struct log *log)
 {
 	struct stat_opts o = { .top = STAT_TOP };
 	struct stat_run r = { .o = &o, .log = log, .s.in = in, .needs = stat_needs(&o) };
 	int ret = timeline_open(&r.timeline, in, NULL, NULL, log) ?: stat_read(&r);
+	uint64_t met = r.timeline ? merge_damaged(r.timeline->merge) : 0;
 
+	*damaged = met > *damaged ? met : *damaged;
 	ret = ret ?: stat_print_all(&r, ANSWER_JSON, out) ?: buf_status(out);
 	stat_release(&r);
 	return ret;

@@ -32,19 +32,21 @@ static bool latency_is_fed(const struct latency_plan *plan, const struct latency
 	return fed == (1u << plan->n_points) - 1;
 }
 
-static int latency_json_preset(const struct inputs *in, const struct latency_preset *p, struct json *j)
+static int latency_json_preset(const struct inputs *in, const struct latency_preset *p, struct json *j,
+			       uint64_t *damaged)
 {
 	struct latency_plan plan = { 0 };
 	struct latency_answer l = { .in = in, .plan = &plan };
 	struct latency *found = NULL;
-	uint64_t damaged, n = 0;
+	uint64_t met = 0, n = 0;
 	int ret;
 
 	latency_preset_plan(p, in, &plan);
 	ret = latency_open(&found, in, &plan, NULL);
 	l.found = ret ? l.found : latency_result(found);
 	if (!ret && latency_is_fed(&plan, &l.found)) {
-		ret = latency_read(found, NULL, &damaged);
+		ret = latency_read(found, NULL, &met);
+		*damaged = met > *damaged ? met : *damaged;
 		l.found = latency_result(found);
 	}
 	for (size_t i = 0; i < l.found.n_rows && !ret; i++)
@@ -65,7 +67,7 @@ static int latency_json_preset(const struct inputs *in, const struct latency_pre
 	return ret == -EINVAL ? 0 : ret; /* a field is not there */
 }
 
-int latency_json(const struct inputs *in, struct buf *out)
+int latency_json(const struct inputs *in, struct buf *out, uint64_t *damaged)
 {
 	struct json j = { .out = out, .compact = true };
 	const struct latency_preset *p;
@@ -73,7 +75,7 @@ int latency_json(const struct inputs *in, struct buf *out)
 
 	json_array(&j);
 	for (size_t i = 0; (p = latency_preset_at(i)) && !ret; i++)
-		ret = latency_json_preset(in, p, &j);
+		ret = latency_json_preset(in, p, &j, damaged);
 	json_array_end(&j);
 	return ret;
 }

@@ -73,7 +73,10 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 			  uint64_t *damaged, const struct log *log)
 {
 	static const struct view_answer answers[] = { { "latency", latency_json }, { "flame", flame_json } };
-	struct view_job job = { .full = o->full, .answers = answers, .n_answers = ARRAY_SIZE(answers) };
+	uint64_t met = 0, last;
+	struct view_job job = {
+		.full = o->full, .answers = answers, .n_answers = ARRAY_SIZE(answers), .damaged = &met
+	};
 	struct hyptrace *files = NULL;
 	struct steps *steps = NULL;
 	struct hypertrace_desc *desc = NULL;
@@ -87,8 +90,8 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 	ret = strcmp(o->output, "-") ? output_check(o->output, job.in, log) : 0;
 	names = picture_title(job.in, "what ran where, and when?");
 	job.title = o->title && !o->diff ? o->title : names;
-	ret = ret ?: names ? stat_json(job.in, &tables, log) : -ENOMEM;
-	ret = ret ?: why_json(job.in, paths, &findings, log);
+	ret = ret ?: names ? stat_json(job.in, &tables, &met, log) : -ENOMEM;
+	ret = ret ?: why_json(job.in, paths, &findings, &met, log);
 	job.tables = buf_str(&tables);
 	job.findings = buf_str(&findings);
 	job.desc = desc;
@@ -96,7 +99,8 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 	ret = ret ?: timeline_open(&job.timeline, job.in, NULL, NULL, log) ?: steps_open(&steps, job.in);
 	job.steps = steps;
 	ret = ret ?: view_read(&job, page);
-	*damaged += job.timeline ? merge_damaged(job.timeline->merge) : 0;
+	last = job.timeline ? merge_damaged(job.timeline->merge) : 0;
+	*damaged += last > met ? last : met;
 out:
 	steps_close(steps);
 	timeline_close(job.timeline);
@@ -119,7 +123,7 @@ static int view_comparison(const struct view_opts *o, const struct buf sides[2],
 	json_object(&j);
 	json_key_str(&j, "title", o->title ?: "What differs from recording A to recording B?");
 	json_key(&j, "diff");
-	ret = diff_json(sides, &o->times, &text, log);
+	ret = diff_json(sides, &o->times, &text, damaged, log);
 	j.keyed = false;
 	json_object_end(&j);
 	ret = ret ?: buf_status(&text) ?: view_pack(&text, page);

@@ -438,13 +438,16 @@ static int why_answer(struct why_job *j, struct buf *out, uint64_t *damaged)
 	return ret;
 }
 
-int why_json(const struct inputs *in, const struct strlist *files, struct buf *out, const struct log *log)
+int why_json(const struct inputs *in, const struct strlist *files, struct buf *out, uint64_t *damaged,
+	     const struct log *log)
 {
 	struct why_opts o = { .form = ANSWER_JSON, .files = *files };
 	struct why_job j = { .o = &o, .log = log, .in = in };
-	uint64_t damaged = 0; /* a reading of the caller's reports it */
+	uint64_t met = 0;
+	int ret = why_answer(&j, out, &met);
 
-	return why_answer(&j, out, &damaged);
+	*damaged = met > *damaged ? met : *damaged;
+	return ret;
 }
 
 int cmd_why(int argc, char **argv)

@@ -141,7 +141,7 @@ static void head_json(struct json *j, const char *key, const char *text)
 static void head_answer(struct json *j, const struct view_job *job, const struct view_answer *a)
 {
 	struct buf text = { 0 };
-	int ret = a->ask(job->in, &text);
+	int ret = a->ask(job->in, &text, job->damaged);
 
 	if (!ret && buf_str(&text))
 		head_json(j, a->key, buf_str(&text));

@@ -10,7 +10,7 @@
  */
 struct view_answer {
 	const char *key; /* in the page's head */
-	int (*ask)(const struct inputs *in, struct buf *out);
+	int (*ask)(const struct inputs *in, struct buf *out, uint64_t *damaged);
 };
 
 /*
@@ -27,7 +27,8 @@ struct view_job {
 	const struct hypertrace_desc *desc; /* names of hypertrace's events; NULL: none */
 	const struct view_answer *answers;
 	size_t n_answers;
-	bool full; /* all spans, not the VIEW_SPANS longest and sums of the others */
+	uint64_t *damaged; /* the greatest number of damaged places that another reading met */
+	bool full;	   /* all spans, not the VIEW_SPANS longest and sums of the others */
 };
 
 #define VIEW_SPANS   300000
