@@ -330,7 +330,7 @@ sub spool_once {
 	tree_once($dir);
 	my @fds = record_reset($dir);
 	my $pid = start_program($dir, { environment($dir, {}) }, $hyptrace, 'record', '-q', '-o', 'trace.dat', '-e', 'kvm',
-		'-e', 'sched', '-B', 'hyp', '--', 'sh', '-c', 'until [ -e stop ]; do sleep 0.1; done');
+		'-e', 'sched', '-B', 'hyp', '--', 'sh', '-c', 'until [ -e stop ] || [ ! -e "$PWD" ]; do sleep 0.1; done');
 	until_true(sub { !grep { unread($_) } @fds and -s "$dir/trace.dat.spool/pages/0.0" });
 	kill 'KILL', $pid;
 	waitpid $pid, 0;
