@@ -374,7 +374,7 @@ int diff_json(const struct buf sides[2], const struct times_opts *times, struct 
 
 	if (!ret)
 		diff_answer(&d, out);
-	*damaged = d.a.damaged + d.b.damaged > *damaged ? d.a.damaged + d.b.damaged : *damaged;
+	merge_damage_join(damaged, d.a.damaged + d.b.damaged);
 	diff_release(&d);
 	return ret;
 }

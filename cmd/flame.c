@@ -446,9 +446,8 @@ int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged)
 	struct flame_command c = { .in = in, .form = ANSWER_JSON };
 	struct flame_text t = { .c = &c, .flush = SIZE_MAX };
 	int ret = flame_read(&c);
-	uint64_t met = c.timeline ? merge_damaged(c.timeline->merge) : 0;
 
-	*damaged = met > *damaged ? met : *damaged;
+	merge_damage_join(damaged, c.timeline ? merge_damaged(c.timeline->merge) : 0);
 	t.least = (uint64_t)(FLAME_NARROWEST * (double)c.total[0]);
 	ret = ret ?: flame_write_answer(&t);
 	buf_add(out, t.buf.data, t.buf.len);

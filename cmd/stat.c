@@ -286,9 +286,8 @@ int stat_json(const struct inputs *in, struct buf *out, uint64_t *damaged, const
 	struct stat_opts o = { .top = STAT_TOP };
 	struct stat_run r = { .o = &o, .log = log, .s.in = in, .needs = stat_needs(&o) };
 	int ret = timeline_open(&r.timeline, in, NULL, NULL, log) ?: stat_read(&r);
-	uint64_t met = r.timeline ? merge_damaged(r.timeline->merge) : 0;
 
-	*damaged = met > *damaged ? met : *damaged;
+	merge_damage_join(damaged, r.timeline ? merge_damaged(r.timeline->merge) : 0);
 	ret = ret ?: stat_print_all(&r, ANSWER_JSON, out) ?: buf_status(out);
 	stat_release(&r);
 	return ret;

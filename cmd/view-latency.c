@@ -46,7 +46,7 @@ static int latency_json_preset(const struct inputs *in, const struct latency_pre
 	l.found = ret ? l.found : latency_result(found);
 	if (!ret && latency_is_fed(&plan, &l.found)) {
 		ret = latency_read(found, NULL, &met);
-		*damaged = met > *damaged ? met : *damaged;
+		merge_damage_join(damaged, met);
 		l.found = latency_result(found);
 	}
 	for (size_t i = 0; i < l.found.n_rows && !ret; i++)

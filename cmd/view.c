@@ -73,7 +73,7 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 			  uint64_t *damaged, const struct log *log)
 {
 	static const struct view_answer answers[] = { { "latency", latency_json }, { "flame", flame_json } };
-	uint64_t met = 0, last;
+	uint64_t met = 0;
 	struct view_job job = {
 		.full = o->full, .answers = answers, .n_answers = ARRAY_SIZE(answers), .damaged = &met
 	};
@@ -99,8 +99,8 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 	ret = ret ?: timeline_open(&job.timeline, job.in, NULL, NULL, log) ?: steps_open(&steps, job.in);
 	job.steps = steps;
 	ret = ret ?: view_read(&job, page);
-	last = job.timeline ? merge_damaged(job.timeline->merge) : 0;
-	*damaged += last > met ? last : met;
+	merge_damage_join(&met, job.timeline ? merge_damaged(job.timeline->merge) : 0);
+	*damaged += met;
 out:
 	steps_close(steps);
 	timeline_close(job.timeline);

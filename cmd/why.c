@@ -446,7 +446,7 @@ int why_json(const struct inputs *in, const struct strlist *files, struct buf *o
 	uint64_t met = 0;
 	int ret = why_answer(&j, out, &met);
 
-	*damaged = met > *damaged ? met : *damaged;
+	merge_damage_join(damaged, met);
 	return ret;
 }
 

@@ -107,7 +107,7 @@ void decoders_change(handler_change *change, struct tep_handle *tep, const char 
  * first wherever we were in that order, and hand on what is not ours to the one that would have been asked
  * without us.
  *
- * How: a decoy, an event of the same system and name with an id that no trace has. While it is parsed it
+ * By a decoy: an event of the same system and name with an id that no trace has. While it is parsed it
  * takes the handler that was registered before ours, and a plugin that registers later finds the decoy and
  * puts its handler there, instead of in front of ours in the list that the trace's own event is looked up in.
  * At the first record the decoy has done its work and gets another name.

@@ -108,5 +108,10 @@ int merge_ahead(const struct merge *m, size_t input, size_t buffer, struct merge
 double merge_fraction(const struct merge *m);
 /* Damaged places so far; the log said where the first on each CPU is. */
 uint64_t merge_damaged(const struct merge *m);
+/* Of several readings of the same files: the greatest number of those places. */
+static inline void merge_damage_join(uint64_t *damaged, uint64_t met)
+{
+	*damaged = met > *damaged ? met : *damaged;
+}
 
 #endif

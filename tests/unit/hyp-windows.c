@@ -42,7 +42,7 @@ static double newest(const struct hyp_windows *h, const char *reason)
 	return -1;
 }
 
-/* What lies outside of the window is cut off, and so is a visit whose begin or end is not there. */
+/* Time outside of the window is cut off, and so is a visit whose begin or end is not there. */
 static void test_window(void **state)
 {
 	struct hyp_windows h = { 0 };

@@ -106,8 +106,8 @@ static int sql_state_filter(struct sql_cursor *cursor)
 	ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
 	if (ret)
 		return ret;
-	merge_tell_pauses(
-		c->scan.t->merge); /* a state does not last over the time in which nothing was recorded */
+	/* a state does not last over the time in which nothing was recorded */
+	merge_tell_pauses(c->scan.t->merge);
 	return states_open(&c->states, s->in, c->scan.t, s->steps, want, sql_state_span, c);
 }
 

@@ -131,7 +131,6 @@ int view_cases_fill(struct view_cases *c, bool end)
 int view_cases_texts(struct view_cases *c)
 {
 	struct timeline *t = NULL;
-	uint64_t met;
 	int ret = timeline_open(&t, c->job->in, NULL, NULL, NULL);
 
 	for (struct view_found *f = NULL; !ret && (f = view_found_next(c, f));) {
@@ -140,8 +139,7 @@ int view_cases_texts(struct view_cases *c)
 			ret = path_texts_add(&c->texts, f->events[k].nr);
 	}
 	ret = ret ?: path_texts(c->job->in, t, &c->texts);
-	met = t ? merge_damaged(t->merge) : 0;
-	*c->job->damaged = met > *c->job->damaged ? met : *c->job->damaged;
+	merge_damage_join(c->job->damaged, t ? merge_damaged(t->merge) : 0);
 	timeline_close(t);
 	return ret;
 }
