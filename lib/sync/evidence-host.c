@@ -394,6 +394,8 @@ static int read_points(struct points *p, const struct sync_source *s, size_t buf
 		p->last = p->next_pause = 0;
 		p->cpu = cpu;
 		ret = s->walk(s, buffer, cpu, take_host_page, p);
+		if (!ret && s->whole_to)
+			ret = add_host_gap(p, s->whole_to, UINT64_MAX);
 		if (ret)
 			return ret;
 	}
@@ -505,17 +507,37 @@ static const struct sync_window *kvm_around(const struct sync_windows *w, size_t
 }
 
 /*
- * kvm_entry <= eret_guest <= guest_exit <= kvm_exit, else the hypervisor's
- * clock is not the host's, and its windows are of no use.
+ * Whether a..b overlaps one of n gaps of a kind, which are sorted by their begins; until[i]: the latest end
+ * of those up to i, of each kind.
  */
-static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
+static bool meets_gap(uint64_t a, uint64_t b, uint8_t kind, const struct sync_window *gaps, uint64_t (*until)[2],
+		      size_t n)
+{
+	size_t lo = 0, hi = n; /* gaps that begin before b */
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (gaps[mid].a < b)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && until[lo - 1][kind] > a;
+}
+
+/*
+ * kvm_entry <= eret_guest <= guest_exit <= kvm_exit, else the hypervisor's
+ * clock is not the host's, and its windows are of no use. Beside a gap, entry and exit need not be a pair. 0 or -ENOMEM.
+ */
+static int check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 {
 	struct sync_windows *w = &h->windows;
-	uint64_t from = UINT64_MAX, to = 0;
-	size_t kept = 0;
+	uint64_t from = UINT64_MAX, to = 0, (*until)[2];
+	size_t kept = 0, gaps = 0;
 
 	if (!h->n_hyp)
-		return;
+		return 0;
 	/* the time that the host's kvm events cover: the hypervisor is traced a little longer */
 	for (size_t i = 0; i < w->n; i++) {
 		if (w->v[i].kind != SYNC_KVM || w->v[i].unknown)
@@ -524,26 +546,40 @@ static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 		to = w->v[i].b > to ? w->v[i].b : to;
 	}
 	array_sort(w->v, w->n, sizeof(*w->v), compare_windows);
-	for (size_t i = 0; i < w->n; i++) {
+	until = calloc(w->n + 1, sizeof(*until));
+	if (!until)
+		return -ENOMEM;
+	/* those of any thread come first */
+	for (; gaps < w->n && !w->v[gaps].pid; gaps++) {
+		const struct sync_window *gap = &w->v[gaps];
+
+		if (gaps)
+			memcpy(until[gaps], until[gaps - 1], sizeof(*until));
+		if (gap->b > until[gaps][gap->kind])
+			until[gaps][gap->kind] = gap->b;
+	}
+	for (size_t i = gaps; i < w->n; i++) {
 		const struct sync_window *hyp = &w->v[i], *kvm;
 		uint64_t a, b, off;
 
 		if (hyp->kind != SYNC_HYP || hyp->unknown || hyp->b < from || hyp->a > to)
 			continue;
-		kvm = kvm_around(w, i);
-		if (!kvm || kvm->unknown)
-			continue;
 		/* the distance by which a hyp window leaves its kvm window, without its widening */
 		a = hyp->a + HYP_SLACK;
 		b = hyp->b - HYP_SLACK - step;
+		kvm = kvm_around(w, i);
+		if (!kvm || kvm->unknown || meets_gap(a, b, SYNC_HYP, w->v, until, gaps) ||
+		    meets_gap(kvm->a, kvm->b, SYNC_KVM, w->v, until, gaps))
+			continue;
 		off = kvm->a > a ? kvm->a - a : 0;
 		off = b > kvm->b && b - kvm->b > off ? b - kvm->b : off;
 		h->hyp_checked++;
 		h->hyp_stray += off > HYP_SLACK;
 		h->hyp_worst = off > h->hyp_worst ? off : h->hyp_worst;
 	}
+	free(until);
 	if (h->hyp_stray <= h->hyp_checked / STRAY_PART)
-		return;
+		return 0;
 	log_warn(log,
 		 "%llu of %llu hyp windows lie outside of kvm_entry..kvm_exit, by up to %llu ns: the "
 		 "hypervisor's clock is not the host's, its windows are left out",
@@ -554,6 +590,7 @@ static void check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 			w->v[kept++] = w->v[i];
 	w->n = kept;
 	h->n_hyp = 0;
+	return 0;
 }
 
 int sync_host_read(struct sync_host *h, const struct sync_source *s, const struct log *log)
@@ -580,10 +617,9 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 	free(p.blind.v);
 	free(p.v);
 	free(p.gaps);
+	ret = ret ?: check_hyp(h, p.step, log);
 	if (ret)
 		sync_host_release(h);
-	else
-		check_hyp(h, p.step, log);
 	return ret;
 }
 

@@ -41,6 +41,7 @@ struct sync_source {
 	size_t n_formats;
 	struct pauses pauses; /* owned */
 	bool steady;	      /* NTP leaves its clock alone, and host and guest read the same counter */
+	uint64_t whole_to;    /* up to this time it has the events of all CPUs; 0: up to its end */
 	struct sync_progress *progress; /* NULL: not wanted */
 };
 

@@ -87,6 +87,8 @@ static void fill(struct pages *host, struct pages *hyp, uint64_t from, uint64_t 
 	}
 }
 
+static uint64_t whole_to; /* of the source that is read */
+
 /* kvm_entry, kvm_exit from tests/data/formats, and what the hypervisor's events say of themselves. */
 static struct sync_host read_host_as(struct pages *host, struct pages *hyp, const char *const hyp_formats[2])
 {
@@ -100,7 +102,8 @@ static struct sync_host read_host_as(struct pages *host, struct pages *hyp, cons
 				 .walk = walk,
 				 .from = both,
 				 .formats = texts,
-				 .n_formats = 4 };
+				 .n_formats = 4,
+				 .whole_to = whole_to };
 	struct sync_host h;
 
 	for (int i = 0; i < 2 && hyp_formats; i++)
@@ -229,6 +232,54 @@ static void test_stray(void **state)
 	assert_int_equal(h.n_hyp, 0);
 	for (size_t i = 0; i < h.windows.n; i++)
 		assert_int_equal(h.windows.v[i].kind, SYNC_KVM);
+	sync_host_release(&h);
+}
+
+static bool hides(const struct sync_host *h, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < h->windows.n; i++) {
+		const struct sync_window *w = &h->windows.v[i];
+
+		if (!w->pid && w->unknown && w->kind == SYNC_KVM && w->a <= from && w->b >= to)
+			return true;
+	}
+	return false;
+}
+
+/* A file of several, cut while CPUs are read one after the other: beyond the cut some events are in the next one. */
+static void test_part(void **state)
+{
+	struct pages *host, *hyp;
+	struct sync_host h;
+
+	for (whole_to = 0; whole_to <= 180 * MS; whole_to += 180 * MS) {
+		host = begin();
+		hyp = begin();
+		fill(host, hyp, 100 * MS, 180 * MS, 1 * MS);
+		fill(host, hyp, 180 * MS, 200 * MS, 7 * MS / 2);
+		h = read_host(host, hyp);
+		assert_int_equal(hides(&h, 181 * MS, 197 * MS), whole_to != 0);
+		assert_int_equal(h.hyp_checked, whole_to ? 16 : 19);
+		assert_int_equal(h.hyp_stray, whole_to ? 0 : 3);
+		assert_int_equal(h.n_hyp > 0, whole_to != 0);
+		sync_host_release(&h);
+	}
+	whole_to = 0;
+}
+
+/* The first page of a CPU, and events before it that are in another file */
+static void test_part_begin(void **state)
+{
+	struct pages *host = begin(), *hyp = begin();
+	struct sync_host h;
+
+	fill(host, hyp, 100 * MS, 104 * MS, 1 * MS);
+	end(host);
+	page_mark_missed(&page_layout_default, host->v[0]);
+	assert_int_equal(page_writer_init(&host->w, 4096, keep_page, host), 0);
+	fill(host, hyp, 105 * MS, 200 * MS, 1 * MS);
+	h = read_host(host, hyp);
+	assert_int_equal(h.lost, 1);
 	sync_host_release(&h);
 }
 
@@ -445,7 +496,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_range),	       cmocka_unit_test(test_before),
-		cmocka_unit_test(test_stray),	       cmocka_unit_test(test_blind),
+		cmocka_unit_test(test_stray),
+		cmocka_unit_test(test_part),
+		cmocka_unit_test(test_part_begin),	       cmocka_unit_test(test_blind),
 		cmocka_unit_test(test_blind_again),    cmocka_unit_test(test_blind_lost),
 		cmocka_unit_test(test_blind_kvm_lost), cmocka_unit_test(test_blind_stray),
 		cmocka_unit_test(test_flood),

@@ -121,6 +121,14 @@ void page_set_commit(const struct page_layout *l, void *page, uint32_t commit)
 		memcpy((uint8_t *)page + l->commit_offset, &commit, sizeof(commit));
 }
 
+void page_mark_missed(const struct page_layout *l, void *page)
+{
+	uint32_t commit;
+
+	memcpy(&commit, (uint8_t *)page + l->commit_offset, sizeof(commit));
+	page_set_commit(l, page, commit | PAGE_MISSED_EVENTS);
+}
+
 static unsigned int head_type(uint32_t head)
 {
 	return head & 31;

@@ -69,6 +69,8 @@ size_t page_read(struct page_reader *r, struct page_event *v, size_t room, bool 
  * Writes the commit word of a page: bytes of events, with PAGE_MISSED_EVENTS or without. What is in it stays.
  */
 void page_set_commit(const struct page_layout *layout, void *page, uint32_t commit);
+/* Adds PAGE_MISSED_EVENTS to it. */
+void page_mark_missed(const struct page_layout *layout, void *page);
 
 /* Largest record in bytes that fits into a page of `size` bytes, next to a count of lost events. */
 size_t page_max_record(size_t size);

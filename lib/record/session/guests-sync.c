@@ -11,25 +11,28 @@ struct spool_source {
 	struct spool_formats formats;
 };
 
-struct spool_walk {
-	sync_page_fn take;
-	void *to;
-	unsigned int cpu;
-};
-
-static int walk_page(void *walk, void *page, size_t size)
-{
-	const struct spool_walk *w = walk;
-
-	return w->take(w->to, w->cpu, page, size);
-}
-
+/* A part's pages, and the one before each CPU's, which may have events of this part's time. */
 static int walk_spool(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn take,
 		      void *to)
 {
-	struct spool_walk w = { take, to, cpu };
+	const size_t size = s->buffers[buffer].layout.size;
+	struct spool_range range = { 0 };
+	int fd = spool_pages_open(s->from, buffer, cpu, &range);
+	void *page = fd < 0 ? NULL : malloc(size);
+	int ret = fd < 0 ? fd : page ? 0 : -ENOMEM;
 
-	return spool_pages_walk(s->from, buffer, cpu, walk_page, &w);
+	range.from -= range.from < size ? range.from : size;
+	for (uint64_t at = range.from; !ret && at < range.to; at += size) {
+		ssize_t n = pread_all(fd, page, size, at);
+
+		ret = n < 0 ? (int)n : 0;
+		if (!ret && at == range.from && spool_pages_from(s->from, buffer, cpu))
+			page_mark_missed(&s->buffers[buffer].layout, page);
+		ret = ret ?: take(to, cpu, page, size);
+	}
+	free(page);
+	fd_close(&fd);
+	return ret;
 }
 
 static void spool_source_close(struct spool_source *s)
@@ -375,6 +378,8 @@ int session_guests_align_clocks(struct session_guests *all, struct spool *host)
 		ret = spool_source_open(&s, host);
 		if (ret)
 			return ret;
+		if (!strcmp(spool_buffer(host, 0)->clock, "boot"))
+			s.source.whole_to = all->cut_at;
 		if (all->tsync == TSYNC_KVM && t.hyp)
 			s.source.n_buffers--;
 		t.error = sync_host_read(&evidence, &s.source, all->log);

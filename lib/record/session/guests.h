@@ -55,6 +55,7 @@ struct session_guests {
 	bool counter;			/* ask them for their counters */
 	struct clock_sampler *clocks;	/* the host's counter and clock; NULL: not sampled */
 	bool part;			/* these are copies, of a part of the recording ... */
+	uint64_t cut_at;		/* ... which has all events of the host up to this time (boot ns) ... */
 	struct counter_log host_so_far; /* ... with what the host's clocks showed until now */
 	struct cntvoff_log cntvoff_so_far;
 	const struct log *log;

@@ -40,7 +40,7 @@ struct rotate {
 	size_t n_marks;
 	uint64_t number; /* of the next file; 0: there is only one */
 	double began, cut_at;
-	uint64_t ended; /* boot ns */
+	uint64_t ended, flushed_from; /* boot ns */
 	uint64_t lost;	/* up to the last cut */
 	struct workers *writer;
 	bool writing, symbols, asked;
@@ -295,6 +295,7 @@ static int part_take_guests(struct rotate_part *p)
 
 	*g = r->s->guests;
 	g->part = true;
+	g->cut_at = r->flushed_from;
 	g->v = calloc(g->n + 1, sizeof(*g->v));
 	if (!g->v) {
 		g->n = 0;
@@ -418,7 +419,9 @@ static int rotate_advance(struct rotate *r, const uint64_t *from)
 	for (size_t i = 0; i < r->n_streams && !ret; i++) {
 		const struct rotate_stream *t = &r->streams[i];
 
-		ret = spool_forget(t->spool, t->buffer, t->cpu, from[i]);
+		/* the page before is evidence about clocks still */
+		if (from[i] > t->page_size)
+			ret = spool_forget(t->spool, t->buffer, t->cpu, from[i] - t->page_size);
 	}
 	rotate_forget_clocks(r);
 	return ret;
@@ -485,6 +488,7 @@ void rotate_cut(struct session *s)
 	struct rotate *r = s->rotate;
 
 	/* all that the host and the hypervisor have done by now is to be in what is cut */
+	r->flushed_from = boot_ns();
 	for (size_t i = 0; i < s->n_tracks; i++)
 		if (strcmp(s->tracks[i].source->ops->kind, "profile"))
 			recorder_flush(s->recorder, s->tracks[i].source, FLUSH_MS * (s->plan->ring ? 12 : 1));
