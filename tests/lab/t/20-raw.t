@@ -82,6 +82,8 @@ run '
 	begin shared.dat -B hyp || exit
 	for cpu in 0 1 2 3; do cat $hyp/per_cpu/cpu$cpu/trace_pipe >/tmp/other.$cpu & cats="$cats $!"; done
 	within 60 grep -q "'"$untold"'" $said; told=$?
+	enough() { [ "$(cat /tmp/other.* | wc -l)" -ge 10 ]; }
+	within 60 enough
 	finish; s=$?
 	kill $cats; wait $cats 2>/dev/null
 	cat /tmp/other.* | wc -l

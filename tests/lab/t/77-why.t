@@ -76,7 +76,8 @@ recorded "a guest's task that spins with a lock, and has the CPU of one that wan
 named lock "the guest.s task sh-$(guest 'head -n 1 /tmp/busy') has a CPU while another one waits for it" "... is named first"
 guest 'kill $(cat /tmp/busy)'
 
-# ---- a VMM that is stopped again and again ----
+# ---- a VMM that is stopped again and again, while its guest works ----
+guest 'while sleep 0.1; do ls /proc; done >/dev/null 2>&1 </dev/null & echo $! >/tmp/busy'
 run "$threads"'
 	qemu=$(pidof qemu-system-aarch64)
 	(while sleep 0.3; do kill -STOP $qemu; sleep 0.3; kill -CONT $qemu; done) & stops=$!
@@ -85,6 +86,7 @@ run "$threads"'
 	cp /tmp/stops*.dat /mnt/out; exit $s'
 recorded "a VMM that is stopped for 0.3 s, again and again"
 named stops 'blocked: .*' "... is named first"
+guest 'kill $(cat /tmp/busy)'
 
 # ---- spans that a guest's program marks ----
 guest 'cat >/tmp/draw <<"END"

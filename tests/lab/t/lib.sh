@@ -12,6 +12,9 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.." || exit 1
 . tests/integration/lib.sh
 
+# HYPTRACE_LAB_UNTIL, in seconds since 1970: what has not begun by then is skipped
+[ "${HYPTRACE_LAB_UNTIL:-$EPOCHSECONDS}" -ge "$EPOCHSECONDS" ] || skip_all "no time left (HYPTRACE_LAB_UNTIL)"
+
 # Stock report: nobody's plugins but those of the distribution.
 export HOME=$tmp/home
 unset TRACEEVENT_PLUGIN_DIR KERNELSHARK_PLUGIN_DIR
