@@ -57,11 +57,11 @@ vm_up() {
 		out=${TMPDIR:-/tmp}/hyptrace-lab-$(id -u)/$vm/out
 		with=(--die-with "$HYPTRACE_LAB_OWNER")
 		trap '[ "$tests_failed" = 0 ] || lab down "$vm" 2>/dev/null; cleanup' EXIT
-		# The one before with other options is nobody's any more.
-		for other in "${TMPDIR:-/tmp}/hyptrace-lab-$(id -u)/shared-$HYPTRACE_LAB_OWNER"-*; do
-			[ ! -d "$other" ] || [ "${other##*/}" = "$vm" ] || lab down "${other##*/}"
-		done
 	fi
+	# The one before with other options is nobody's any more.
+	for other in "${TMPDIR:-/tmp}/hyptrace-lab-$(id -u)/shared-${HYPTRACE_LAB_OWNER-none}"-*; do
+		[ ! -d "$other" ] || [ "${other##*/}" = "$vm" ] || lab down "${other##*/}"
+	done
 	if [ "$out" = "$tmp/out" ] || ! lab exec -t 60 "$vm" 'rm -rf /tmp/* /mnt/out/*' 2>/dev/null; then
 		lab down "$vm" 2>/dev/null
 		lab up "${with[@]}" "$@" "$vm" || {
