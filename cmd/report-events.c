@@ -2,7 +2,6 @@
 /* The events of hyptrace report: which are shown, in order, and their lines. */
 #include "ask/live/live.h"
 #include "convert/export/export.h"
-#include "read/pipeline.h"
 #include "report-priv.h"
 
 /* include/linux/trace_events.h */
