@@ -4,11 +4,39 @@
 #include "file/dat/writer.h"
 #include "base/array.h"
 
+/* The top buffer, or NULL. */
+static const struct dat_buffer *dat_top(const struct dat_file *f)
+{
+	return f->n_buffers && !f->buffers[0].name[0] ? &f->buffers[0] : NULL;
+}
+
+/* Most CPUs any buffer has. */
+static uint32_t dat_max_cpus(const struct dat_file *f)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < f->n_buffers; i++)
+		if (f->buffers[i].n_cpus > n)
+			n = f->buffers[i].n_cpus;
+	return n;
+}
+
+/* Bytes of pages in a buffer. */
+static uint64_t dat_buffer_size(const struct dat_buffer *b)
+{
+	uint64_t size = 0;
+
+	for (uint32_t i = 0; i < b->n_cpus; i++)
+		size += b->cpus[i].fd < 0 ? 0 : b->cpus[i].size;
+	return size;
+}
+
 /* "flyrecord", the table of {offset, size}, the clock; then the pages. */
 static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t n_cpus)
 {
 	uint64_t table;
 	const char *clock;
+	bool clocked = false;
 
 	dat_out_write(&w->out, "flyrecord", 10);
 	table = w->out.pos;
@@ -16,7 +44,9 @@ static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint3
 		dat_out_u64(&w->out, 0);
 	/* as trace-cmd writes it: only the chosen clock, after each table; stock reads the first */
 	clock = w->f->n_buffers ? w->f->buffers[0].clock : NULL;
-	if (dat_find_option(w->f, DAT_TRACECLOCK)) {
+	for (size_t i = 0; i < w->f->n_options; i++)
+		clocked |= w->f->options[i].id == DAT_TRACECLOCK;
+	if (clocked) {
 		if (!clock)
 			clock = "local";
 		dat_out_u64(&w->out, strlen(clock) + 2);
@@ -218,19 +248,6 @@ out:
 }
 
 /*
- * Stock takes the page size in front of the file for the top buffer's, and
- * only the instances' from their BUFFER option.
- */
-static uint32_t front_page_size(const struct dat_file *f)
-{
-	const struct dat_buffer *top = dat_top(f);
-
-	if (top && dat_buffer_size(top))
-		return top->page_size;
-	return f->n_buffers ? dat_max_page(f) : f->page_size;
-}
-
-/*
  * Stock's reader lays out uncompressed pages at offsets of its own: the first CPU at one page, each next one
  * after it, instances after the top buffer. An instance whose pages are larger than the top's must not begin
  * in the middle of one, or reading stops after its first page. So many empty pages at the end of the top
@@ -259,8 +276,13 @@ static int v7_put_all(struct v7 *v)
 	static const char own[] = "strings";
 	const uint32_t n_cpus = dat_max_cpus(f);
 	const uint64_t next = 0;
+	const struct dat_buffer *top = dat_top(f);
+	uint32_t front = f->n_buffers ? dat_max_page(f) : f->page_size;
 
-	dat_put_magic(o, 7, front_page_size(f));
+	/* stock takes the size in front for the top buffer's, and only the instances' from their option */
+	if (top && dat_buffer_size(top))
+		front = top->page_size;
+	dat_put_magic(o, 7, front);
 	dat_out_write(o, name, strlen(name) + 1);
 	dat_out_write(o, version, strlen(version) + 1);
 	at = o->pos;
@@ -315,20 +337,6 @@ static bool texts_ok(const struct dat_text *t, size_t n)
 	return true;
 }
 
-static int writer_check_texts(const struct dat_file *f)
-{
-	const struct dat_text one[] = { f->header_page, f->header_event, f->kallsyms, f->printk,
-					f->cmdlines };
-
-	if (!f->header_page.len || !f->header_event.len || !texts_ok(one, ARRAY_SIZE(one)) ||
-	    !texts_ok(f->ftrace, f->n_ftrace))
-		return -EINVAL;
-	for (size_t i = 0; i < f->n_systems; i++)
-		if (!f->systems[i].name || !texts_ok(f->systems[i].formats, f->systems[i].n))
-			return -EINVAL;
-	return 0;
-}
-
 static int check_buffer(const struct dat_file *f, size_t i)
 {
 	const struct dat_buffer *b = &f->buffers[i];
@@ -353,20 +361,11 @@ bool dat_writes_option(uint16_t id)
 	       (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT);
 }
 
-static int writer_check_options(const struct dat_file *f)
-{
-	for (size_t i = 0; i < f->n_options; i++) {
-		const struct dat_option *o = &f->options[i];
-
-		if (dat_writes_option(o->id) || o->len > TEXT_MAX || (o->len && !o->data))
-			return -EINVAL;
-	}
-	return 0;
-}
-
 static int writer_check(const struct dat_file *f)
 {
-	int ret;
+	const struct dat_text one[] = { f->header_page, f->header_event, f->kallsyms, f->printk,
+					f->cmdlines };
+	int ret = 0;
 
 	if (f->version != 6 && f->version != 7)
 		return -ENOTSUP;
@@ -375,19 +374,21 @@ static int writer_check(const struct dat_file *f)
 		return -ENOTSUP;
 	if (!page_size_ok(f->page_size) || (f->n_buffers && !f->buffers))
 		return -EINVAL;
-	ret = writer_check_texts(f) ?: writer_check_options(f);
+	if (!f->header_page.len || !f->header_event.len || !texts_ok(one, ARRAY_SIZE(one)) ||
+	    !texts_ok(f->ftrace, f->n_ftrace))
+		return -EINVAL;
+	for (size_t i = 0; i < f->n_systems; i++)
+		if (!f->systems[i].name || !texts_ok(f->systems[i].formats, f->systems[i].n))
+			return -EINVAL;
+	for (size_t i = 0; i < f->n_options; i++) {
+		const struct dat_option *o = &f->options[i];
+
+		if (dat_writes_option(o->id) || o->len > TEXT_MAX || (o->len && !o->data))
+			return -EINVAL;
+	}
 	for (size_t i = 0; i < f->n_buffers && !ret; i++)
 		ret = check_buffer(f, i);
 	return ret;
-}
-
-/* Of version 7, unless it is not wanted. */
-static int zip_start(struct dat_writer *w)
-{
-	if (w->f->version != 7 || (w->f->compression && !strcmp(w->f->compression, "none")))
-		return 0;
-	w->zip = ZSTD_createCCtx();
-	return w->zip ? 0 : -ENOMEM;
 }
 
 int dat_write(const struct dat_file *f, int fd, const struct log *log)
@@ -400,7 +401,11 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 				strerror(-ret));
 	for (size_t i = 0; i < f->n_buffers; i++)
 		w.total += dat_buffer_size(&f->buffers[i]);
-	ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w) ?: zip_start(&w);
+	ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w);
+	if (!ret && f->version == 7 && (!f->compression || strcmp(f->compression, "none"))) {
+		w.zip = ZSTD_createCCtx();
+		ret = w.zip ? 0 : -ENOMEM;
+	}
 	ret = ret ?: w.f->version == 6 ? dat_write_v6(&w) : dat_write_v7(&w);
 	ret = ret ?: dat_out_flush(&w.out);
 	ZSTD_freeCCtx(w.zip);
