@@ -345,34 +345,26 @@ static int filter_compile(struct filter *f)
 	return f->entry ? c.status : -ENOMEM;
 }
 
-static int filter_parse(struct filter *f, const char *text, char *why, size_t size)
-{
-	enum tep_errno error = tep_filter_add_filter_str(f->parsed, text);
-	char said[2 * TEP_FILTER_ERROR_BUFSZ] = "";
-	const char *line;
-
-	if ((int)error >= 0)
-		return 0;
-	if (error == TEP_ERRNO__MEM_ALLOC_FAILED)
-		return -ENOMEM;
-	tep_filter_strerror(f->parsed, error, said, sizeof(said));
-	line = strrchr(said, '\n'); /* it may show the place in two lines before */
-	snprintf(why, size, "%s", line ? line + 1 : said);
-	return -EINVAL;
-}
-
 int filter_open(struct filter **out, struct tep_handle *tep, const char *text, char *why, size_t size)
 {
 	struct filter *f = calloc(1, sizeof(*f));
-	int ret = -ENOMEM;
+	int ret = -ENOMEM, error;
 
 	if (!f)
 		return ret;
 	f->parsed = tep_filter_alloc(tep);
 	if (!f->parsed)
 		goto fail;
-	ret = filter_parse(f, text, why, size);
-	if (ret)
+	error = (int)tep_filter_add_filter_str(f->parsed, text);
+	if (error < 0 && error != (int)TEP_ERRNO__MEM_ALLOC_FAILED) {
+		char said[2 * TEP_FILTER_ERROR_BUFSZ] = "", *line;
+
+		tep_filter_strerror(f->parsed, (enum tep_errno)error, said, sizeof(said));
+		line = strrchr(said, '\n'); /* it may show the place in two lines before */
+		snprintf(why, size, "%s", line ? line + 1 : said);
+		ret = -EINVAL;
+	}
+	if (error < 0)
 		goto fail;
 	ret = filter_compile(f);
 	if (ret)

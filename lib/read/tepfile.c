@@ -80,17 +80,6 @@ static int check_formats(const struct reader_info *info, struct tepfile_format *
 	return 0;
 }
 
-/* Adds the size checks that libtraceevent's handlers of two events lack. */
-static void disarm(struct tep_event *e)
-{
-	/* its plugin writes as many bytes as a record says into 46 */
-	if (!strcmp(e->name, "kvm_emulate_insn"))
-		e->flags |= TEP_EVENT_FL_NOHANDLE;
-	if ((e->flags & TEP_EVENT_FL_ISBPRINT) &&
-	    (!tep_find_field(e, "fmt") || !tep_find_field(e, "ip") || !tep_find_field(e, "buf")))
-		e->flags |= TEP_EVENT_FL_FAILED;
-}
-
 static int tepfile_formats(struct tep_handle *tep, const struct reader_info *info, size_t *failed,
 			   const struct log *log)
 {
@@ -101,14 +90,19 @@ static int tepfile_formats(struct tep_handle *tep, const struct reader_info *inf
 	if (!ret) {
 		qsort(v, n, sizeof(*v), tepfile_format_cmp);
 		for (size_t i = 0; i < n; i++) {
-			struct tep_event *event;
+			struct tep_event *e;
 
 			if (i && v[i].f.id == v[i - 1].f.id)
 				continue; /* a second one of an id is never found */
 			tep_parse_event(tep, (const char *)v[i].f.text.data, v[i].f.text.len, v[i].system);
-			event = tep_find_event(tep, (int)v[i].f.id);
-			if (event)
-				disarm(event);
+			e = tep_find_event(tep, (int)v[i].f.id);
+			/* handlers of two events lack size checks: this one writes into 46 bytes */
+			if (e && !strcmp(e->name, "kvm_emulate_insn"))
+				e->flags |= TEP_EVENT_FL_NOHANDLE;
+			if (e && (e->flags & TEP_EVENT_FL_ISBPRINT) &&
+			    (!tep_find_field(e, "fmt") || !tep_find_field(e, "ip") ||
+			     !tep_find_field(e, "buf")))
+				e->flags |= TEP_EVENT_FL_FAILED;
 		}
 	}
 	for (size_t i = 0; i < n; i++)

@@ -153,19 +153,6 @@ size_t pipeline_workers(void)
 	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (size_t)n;
 }
 
-/* The slot of the next run once the run that it had is given back; NULL: no more are taken. */
-static struct slot *slot_wait(struct pipeline *p)
-{
-	bool over;
-
-	pthread_mutex_lock(&p->lock);
-	while (p->taken - p->given == p->n && !p->over)
-		pthread_cond_wait(&p->given_back, &p->lock);
-	over = p->over;
-	pthread_mutex_unlock(&p->lock);
-	return over ? NULL : &p->slots[p->taken % p->n];
-}
-
 /* NULL: there are no more. */
 static struct slot *take(struct pipeline *p)
 {
@@ -174,7 +161,12 @@ static struct slot *take(struct pipeline *p)
 	int ret;
 
 	pthread_mutex_lock(&p->taking);
-	s = slot_wait(p);
+	/* until the run that the slot had is given back */
+	pthread_mutex_lock(&p->lock);
+	while (p->taken - p->given == p->n && !p->over)
+		pthread_cond_wait(&p->given_back, &p->lock);
+	s = p->over ? NULL : &p->slots[p->taken % p->n];
+	pthread_mutex_unlock(&p->lock);
 	if (s) {
 		ret = merge_take(p->t->merge, &s->run.records);
 		more = ret == 1;
@@ -195,23 +187,6 @@ static struct slot *take(struct pipeline *p)
 	return s;
 }
 
-/* With the lock held, which it lets go of meanwhile. */
-static void give_one(struct pipeline *p, struct slot *s)
-{
-	int ret = s->ret;
-
-	pthread_mutex_unlock(&p->lock);
-	ret = ret ?: p->job->after(p->ctx, &s->run);
-	pthread_mutex_lock(&p->lock);
-	s->done = false;
-	p->given++;
-	if (ret) {
-		p->result = ret;
-		p->over = true;
-	}
-	pthread_cond_broadcast(&p->given_back);
-}
-
 /* This one is done: all that are done and whose turn it is are given back, unless somebody is at it. */
 static void give(struct pipeline *p, struct slot *s, int ret)
 {
@@ -224,7 +199,17 @@ static void give(struct pipeline *p, struct slot *s, int ret)
 		if (!next->done)
 			break;
 		p->giving = true;
-		give_one(p, next);
+		ret = next->ret;
+		pthread_mutex_unlock(&p->lock);
+		ret = ret ?: p->job->after(p->ctx, &next->run);
+		pthread_mutex_lock(&p->lock);
+		next->done = false;
+		p->given++;
+		if (ret) {
+			p->result = ret;
+			p->over = true;
+		}
+		pthread_cond_broadcast(&p->given_back);
 		p->giving = false;
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -303,18 +288,6 @@ static size_t streams_acquire(struct streams *s, size_t before)
 	return found;
 }
 
-/* ret: what taking from it said, or the work. */
-static void streams_release(struct streams *s, size_t stream, int ret)
-{
-	pthread_mutex_lock(&s->lock);
-	s->state[stream] = ret == 1 ? STREAM_FREE : STREAM_OVER;
-	s->left -= ret != 1;
-	if (ret < 0)
-		s->result = ret;
-	pthread_cond_broadcast(&s->changed);
-	pthread_mutex_unlock(&s->lock);
-}
-
 static void streams_worker(void *ctx, size_t worker)
 {
 	struct streams *s = ctx;
@@ -324,7 +297,13 @@ static void streams_worker(void *ctx, size_t worker)
 	while ((stream = streams_acquire(s, stream)) < s->n) {
 		int ret = merge_take_stream(s->t->merge, stream, &run);
 
-		streams_release(s, stream, ret);
+		pthread_mutex_lock(&s->lock);
+		s->state[stream] = ret == 1 ? STREAM_FREE : STREAM_OVER;
+		s->left -= ret != 1;
+		if (ret < 0)
+			s->result = ret;
+		pthread_cond_broadcast(&s->changed);
+		pthread_mutex_unlock(&s->lock);
 		ret = ret == 1 ? s->work(s->ctx, &run, worker) : 0;
 		if (!ret)
 			continue;
