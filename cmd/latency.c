@@ -113,19 +113,6 @@ static int latency_plan_pair(struct latency_question *o)
 	return ret;
 }
 
-/* The key of --from and --to without --key. */
-static void latency_key_default(struct latency_question *o, const struct inputs *in)
-{
-	struct latency_key_of begin, end;
-
-	o->key = latency_default_key(in, &o->words[0], &o->words[1], &begin, &end);
-	if (!o->key)
-		return;
-	o->terms[0].next = begin;
-	o->terms[1].look = end;
-	o->plan.apart &= strcmp(o->key, "vcpu") != 0;
-}
-
 static int latency_plan_preset(struct latency_question *o)
 {
 	const struct latency_preset *p;
@@ -155,10 +142,18 @@ int latency_question_check(struct latency_question *o)
 
 void latency_question_open(struct latency_question *o, const struct inputs *in)
 {
+	struct latency_key_of begin, end;
+
 	if (o->found)
 		latency_preset_plan(o->found, in, &o->plan);
-	else if (o->by_default)
-		latency_key_default(o, in);
+	if (o->found || !o->by_default)
+		return;
+	o->key = latency_default_key(in, &o->words[0], &o->words[1], &begin, &end);
+	if (!o->key)
+		return;
+	o->terms[0].next = begin;
+	o->terms[1].look = end;
+	o->plan.apart &= strcmp(o->key, "vcpu") != 0;
 }
 
 void latency_question_release(struct latency_question *o)

@@ -180,15 +180,6 @@ static int graph_open(struct report *r, struct report_file *f)
 	return 0;
 }
 
-static void graph_close(struct report_file *f)
-{
-	if (!f->graph)
-		return;
-	tep_plugin_remove_options(f->graph->options);
-	padded_release(&f->graph->room);
-	free(f->graph);
-}
-
 /* Those of one file: any of shown, none of hidden. */
 struct filters {
 	struct filter **shown, **hidden;
@@ -487,7 +478,11 @@ void report_close(struct report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		struct report_file *f = &r->files[i];
 
-		graph_close(f);
+		if (f->graph) {
+			tep_plugin_remove_options(f->graph->options);
+			padded_release(&f->graph->room);
+		}
+		free(f->graph);
 		for (size_t b = 0; b < f->n_buffers; b++) {
 			free(f->buffers[b].label);
 			free(f->buffers[b].shown);

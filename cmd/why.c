@@ -14,8 +14,6 @@ struct why_opts {
 	bool diff;	/* for diff's command */
 };
 
-/* ---- command line --------------------------------------------------------------------------------- */
-
 #define WHY(field) .off = offsetof(struct why_opts, field)
 
 static const struct opt why_rows_opts[] = {
@@ -96,8 +94,6 @@ static bool why_check(void *opts)
 		fprintf(stderr, "hyptrace why: %s\n", wrong);
 	return !wrong && (!o->asks || o->span || !latency_question_check(&o->q));
 }
-
-/* ---- the tail -------------------------------------------------------------------------------------- */
 
 /* All that the answer needs. */
 struct why_job {
@@ -199,8 +195,6 @@ static void why_print_causes(struct why_job *j)
 	buf_release(&what);
 }
 
-/* ---- examples ----------------------------------------------------------------------------------------- */
-
 static void why_files(const struct why_job *j, struct buf *out)
 {
 	for (size_t i = 0; i < j->o->f.files.n; i++)
@@ -285,8 +279,6 @@ static void why_print_examples(struct why_job *j)
 		answer_table_end(a);
 }
 
-/* ---- notes --------------------------------------------------------------------------------------- */
-
 static void why_print_notes(struct why_job *j)
 {
 	const struct why_row *total = &j->c.v[j->c.n];
@@ -364,8 +356,6 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 	return ret;
 }
 
-/* ---- findings ------------------------------------------------------------------------------------ */
-
 #define WHY_FINDINGS 10
 
 static int why_print_findings(struct why_job *j, uint64_t *damaged)
@@ -418,8 +408,6 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 	free(f.v);
 	return ret;
 }
-
-/* ---- all of it -------------------------------------------------------------------------------------- */
 
 static int why_answer(struct why_job *j, struct buf *out, uint64_t *damaged)
 {

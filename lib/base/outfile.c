@@ -243,31 +243,25 @@ int outfile_close(struct outfile *o, int ret)
 	return ret;
 }
 
-static int outdir_empty(int fd, unsigned int deep);
-
-static int outdir_remove(int fd, const char *name, unsigned int deep)
-{
-	int below, ret;
-
-	if (!unlinkat(fd, name, 0))
-		return 0;
-	if (errno != EISDIR || !deep)
-		return -errno;
-	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (below < 0)
-		return -errno;
-	ret = outdir_empty(below, deep - 1);
-	close(below);
-	return ret || !unlinkat(fd, name, AT_REMOVEDIR) ? ret : -errno;
-}
-
 static int outdir_empty(int fd, unsigned int deep)
 {
 	struct strlist names = { 0 };
 	int ret = read_dir_at(fd, ".", &names);
 
-	for (size_t i = 0; !ret && i < names.n; i++)
-		ret = outdir_remove(fd, names.v[i], deep);
+	for (size_t i = 0; !ret && i < names.n; i++) {
+		int below;
+
+		if (!unlinkat(fd, names.v[i], 0))
+			continue;
+		if (errno == EISDIR && deep)
+			below = openat(fd, names.v[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		else
+			below = -1;
+		ret = below < 0 ? -errno : outdir_empty(below, deep - 1);
+		fd_close(&below);
+		if (!ret && unlinkat(fd, names.v[i], AT_REMOVEDIR) < 0)
+			ret = -errno;
+	}
 	strlist_release(&names);
 	return ret;
 }
