@@ -281,20 +281,13 @@ static size_t region_name(const char *s)
 	return n;
 }
 
-static bool region_is_system(const char *event, const char *system)
-{
-	size_t n = strlen(system);
-
-	return !strncmp(event, system, n) && event[n] == ':';
-}
-
 int region_option(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct trigger_plan *t = (struct trigger_plan *)((char *)ctx + o->off);
 	size_t system = region_name(arg), event = arg[system] == ':' ? region_name(arg + system + 1) : 0;
 	const char *end = arg + system + 1 + event;
 
-	if (region_is_system(arg, "hyp") || region_is_system(arg, "hypervisor"))
+	if (!strncmp(arg, "hyp:", 4) || !strncmp(arg, "hypervisor:", 11))
 		return opts_wrong(err, o, arg, "the hypervisor's events have no triggers");
 	if (!system || !event || (*end && (*end != '/' || !end[1])))
 		return opts_wrong(err, o, arg,
