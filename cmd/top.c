@@ -114,32 +114,16 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 	return ret ?: buf_status(text);
 }
 
-static bool top_print(const char *text)
-{
-	fputs(text, stdout);
-	fputc('\n', stdout);
-	fflush(stdout);
-	return !ferror(stdout);
-}
-
-/* Waits for a key (keys_fd -1: none), or until stop_fd is readable (quit), so many ms at most. */
-static void top_wait(struct top_view *v, int keys_fd, int stop_fd, int ms)
-{
-	struct pollfd p[] = { { .fd = stop_fd, .events = POLLIN }, { .fd = keys_fd, .events = POLLIN } };
-
-	v->quit |= poll(p, 2, ms) > 0 && p[0].revents;
-}
-
 #ifdef HYPTRACE_NCURSES
-
-static bool top_on_terminal(void)
-{
-	return stdscr && !isendwin();
-}
+#define ON_TERMINAL (stdscr && !isendwin())
+#else
+#define ON_TERMINAL false
+#endif
 
 /* To the descriptor: stdout is a stream in front of it, which has none and shows what steers (terminal.c). */
 static void top_screen_open(void)
 {
+#ifdef HYPTRACE_NCURSES
 	int fd = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? dup(STDOUT_FILENO) : -1;
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 	SCREEN *s = out ? newterm(NULL, out, stdin) : NULL;
@@ -152,38 +136,45 @@ static void top_screen_open(void)
 	cbreak();
 	noecho();
 	curs_set(0);
-}
-
-static void top_screen_close(void)
-{
-	if (top_on_terminal())
-		endwin();
+#endif
 }
 
 /* False: nobody reads it any more. */
 static bool top_screen_show(const struct top_view *v, const char *text)
 {
+#ifdef HYPTRACE_NCURSES
 	int row = 1;
 
-	if (!top_on_terminal())
-		return top_print(text);
-	erase();
-	mvprintw(0, 0, "hyptrace top%s   p pause  s by %s  v by %s  q quit", v->paused ? " (paused)" : "",
-		 v->by_time ? "number" : "time", v->vcpus ? "guest" : "vCPU");
-	while (*text && row < LINES) {
-		int len = (int)strcspn(text, "\n");
+	if (ON_TERMINAL) {
+		erase();
+		mvprintw(0, 0, "hyptrace top%s   p pause  s by %s  v by %s  q quit",
+			 v->paused ? " (paused)" : "", v->by_time ? "number" : "time",
+			 v->vcpus ? "guest" : "vCPU");
+		while (*text && row < LINES) {
+			int len = (int)strcspn(text, "\n");
 
-		mvaddnstr(row++, 0, text, len < COLS ? len : COLS);
-		text += len + (text[len] == '\n');
+			mvaddnstr(row++, 0, text, len < COLS ? len : COLS);
+			text += len + (text[len] == '\n');
+		}
+		refresh();
+		return true;
 	}
-	refresh();
-	return true;
+#endif
+	fputs(text, stdout);
+	fputc('\n', stdout);
+	fflush(stdout);
+	return !ferror(stdout);
 }
 
+/* Waits for a key, if there are any, or until stop_fd is readable (quit), so many ms at most. */
 static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 {
-	top_wait(v, top_on_terminal() ? STDIN_FILENO : -1, stop_fd, ms);
-	if (!top_on_terminal())
+	struct pollfd p[] = { { .fd = stop_fd, .events = POLLIN },
+			      { .fd = ON_TERMINAL ? STDIN_FILENO : -1, .events = POLLIN } };
+
+	v->quit |= poll(p, 2, ms) > 0 && p[0].revents;
+#ifdef HYPTRACE_NCURSES
+	if (!ON_TERMINAL)
 		return;
 	timeout(0); /* without a key it may still be a new size */
 	switch (getch()) {
@@ -200,30 +191,8 @@ static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 	case 'q':
 		v->quit = true;
 	}
-}
-
-#else
-
-static void top_screen_open(void)
-{
-}
-
-static void top_screen_close(void)
-{
-}
-
-/* False: nobody reads it any more. */
-static bool top_screen_show(const struct top_view *v, const char *text)
-{
-	return top_print(text);
-}
-
-static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
-{
-	top_wait(v, -1, stop_fd, ms);
-}
-
 #endif
+}
 
 static int top_once(struct top *t)
 {
@@ -256,7 +225,10 @@ static int top_screens(struct top *t)
 		if (!ended && !ret)
 			top_screen_keys(&t->view, stop_fd, (int)t->o->window);
 	}
-	top_screen_close();
+#ifdef HYPTRACE_NCURSES
+	if (ON_TERMINAL)
+		endwin();
+#endif
 	close(stop_fd);
 	if (!ret && ended)
 		log_info(t->log, "'%s' has ended", t->o->f.files.v[0]);

@@ -163,25 +163,26 @@ static struct filter_span filter_text(const struct filter *f, const struct filte
 	return (struct filter_span){ s, strlen(s) };
 }
 
-static bool filter_texts(const struct filter *f, const struct filter_test *t, const struct filter_record *r)
-{
-	char number[NUMBER_MAX];
-	struct filter_span span = filter_text(f, t, r, number);
-
-	if (t->kind == FILTER_IS_TEXT)
-		return span.len == t->text.len && !memcmp(span.s, t->text.s, span.len);
-	/* regexec() for texts without a NUL */
-	return re_search(t->pattern, span.s, (regoff_t)span.len, 0, (regoff_t)span.len, NULL) >= 0;
-}
-
 bool filter_match(const struct filter *f, const struct filter_record *r)
 {
 	uint32_t at = r->id < f->n_entries ? f->entry[r->id] : FILTER_REJECT;
 
 	while (at >= FILTER_FIRST) {
 		const struct filter_test *t = &f->tests[at];
-		bool yes = t->kind == FILTER_IS_NUMBER ? filter_number(f, t, r) : filter_texts(f, t, r);
+		char number[NUMBER_MAX];
+		struct filter_span span;
+		bool yes;
 
+		if (t->kind == FILTER_IS_NUMBER) {
+			yes = filter_number(f, t, r);
+		} else {
+			span = filter_text(f, t, r, number);
+			yes = t->kind == FILTER_IS_TEXT
+				      ? span.len == t->text.len && !memcmp(span.s, t->text.s, span.len)
+				      /* regexec() for texts without a NUL */
+				      : re_search(t->pattern, span.s, (regoff_t)span.len, 0,
+						  (regoff_t)span.len, NULL) >= 0;
+		}
 		at = yes ? t->yes : t->no;
 	}
 	return at == FILTER_ACCEPT;

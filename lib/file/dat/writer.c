@@ -265,14 +265,16 @@ static uint64_t pad_pages(const struct dat_writer *w)
 	return per > 1 ? -used & (per - 1) : 0;
 }
 
-static int v7_put_all(struct v7 *v)
+/* The whole file but for the last flush. -errno or 0. */
+static int dat_write_v7(struct dat_writer *w)
 {
-	const struct dat_file *f = v->w->f;
-	struct dat_out *o = &v->w->out;
+	struct v7 v = { .w = w };
+	const struct dat_file *f = w->f;
+	struct dat_out *o = &w->out;
 	uint64_t at, options;
 	int ret;
-	const char *name = v->w->zip ? "zstd" : "none";
-	const char *version = v->w->zip ? ZSTD_versionString() : "";
+	const char *name = w->zip ? "zstd" : "none";
+	const char *version = w->zip ? ZSTD_versionString() : "";
 	static const char own[] = "strings";
 	const uint32_t n_cpus = dat_max_cpus(f);
 	const uint64_t next = 0;
@@ -287,32 +289,25 @@ static int v7_put_all(struct v7 *v)
 	dat_out_write(o, version, strlen(version) + 1);
 	at = o->pos;
 	dat_out_u64(o, 0);
-	ret = v7_put_parts(v);
+	ret = v7_put_parts(&v);
 	for (size_t i = 0; i < f->n_buffers && !ret; i++)
-		ret = v7_put_buffer(v, &f->buffers[i], i == 0 ? pad_pages(v->w) : 0);
+		ret = v7_put_buffer(&v, &f->buffers[i], i == 0 ? pad_pages(w) : 0);
 	if (ret)
-		return ret;
+		goto out;
 	options = o->pos;
-	dat_add_options(&v->options, f);
+	dat_add_options(&v.options, f);
 	/* without it KernelShark finds no entries */
-	dat_add_option(&v->options, DAT_CPUCOUNT, &n_cpus, sizeof(n_cpus));
-	dat_add_option(&v->options, DAT_DONE, &next, sizeof(next));
-	ret = v7_put_section(v, DAT_DONE, false, "options", &v->options);
+	dat_add_option(&v.options, DAT_CPUCOUNT, &n_cpus, sizeof(n_cpus));
+	dat_add_option(&v.options, DAT_DONE, &next, sizeof(next));
+	ret = v7_put_section(&v, DAT_DONE, false, "options", &v.options);
 	if (ret)
-		return ret;
+		goto out;
 	dat_out_patch(o, at, options);
 	/* last: its own name is in it too */
-	section_head(v, DAT_STRINGS, false, own, v->strings.len + sizeof(own));
-	dat_out_write(o, v->strings.data, v->strings.len);
-	return v->strings.bad ? -ENOMEM : o->err;
-}
-
-/* The whole file but for the last flush. -errno or 0. */
-static int dat_write_v7(struct dat_writer *w)
-{
-	struct v7 v = { .w = w };
-	int ret = v7_put_all(&v);
-
+	section_head(&v, DAT_STRINGS, false, own, v.strings.len + sizeof(own));
+	dat_out_write(o, v.strings.data, v.strings.len);
+	ret = v.strings.bad ? -ENOMEM : o->err;
+out:
 	buf_release(&v.strings);
 	buf_release(&v.options);
 	return ret;
