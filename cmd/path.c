@@ -135,28 +135,16 @@ static int path_names_run(void *ctx, struct pass_run *run)
 	return 0;
 }
 
-/* Finds a task by its name in the records: the file's table lacks some, and has the last of others only. */
-static int path_name(struct path_job *j, struct path_naming *n)
-{
-	const struct pass_part part = {
-		.ctx = n, .steps = 1ull << STEP_SWITCH, .after = path_names_run, .learns = true
-	};
-	struct timeline *t = NULL;
-	struct steps *steps = NULL;
-	int ret = timeline_open(&t, j->in, NULL, NULL, NULL) ?: steps_open(&steps, j->in);
-
-	n->steps = steps;
-	ret = ret ?: pass_read(t, steps, &part, 1);
-	steps_close(steps);
-	timeline_close(t);
-	return ret;
-}
-
 /* A PID, a NAME, or both as answers and reports print them: "sshd-812". */
 static int path_ask_task(struct path_job *j)
 {
 	const char *task = j->o->task, *dash = task ? strrchr(task, '-') : NULL;
 	struct path_naming n = { .name = task, .input = j->ask.input, .pid = -1 };
+	const struct pass_part part = {
+		.ctx = &n, .steps = 1ull << STEP_SWITCH, .after = path_names_run, .learns = true
+	};
+	struct timeline *t = NULL;
+	struct steps *steps = NULL;
 	uint64_t pid;
 	int ret;
 
@@ -168,7 +156,12 @@ static int path_ask_task(struct path_job *j)
 		j->ask.pid = (int64_t)pid;
 		return 0;
 	}
-	ret = path_name(j, &n);
+	/* in the records: the file's table of names lacks some, and has the last of others only */
+	ret = timeline_open(&t, j->in, NULL, NULL, NULL) ?: steps_open(&steps, j->in);
+	n.steps = steps;
+	ret = ret ?: pass_read(t, steps, &part, 1);
+	steps_close(steps);
+	timeline_close(t);
 	if (ret)
 		return ret;
 	if (n.pid < 0 && dash && !parse_u64(dash + 1, &pid) && pid && pid <= INT32_MAX)

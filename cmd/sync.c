@@ -376,17 +376,6 @@ static bool sync_passes(const struct sync_job *job)
 	return passes;
 }
 
-/* 0, or -ENODATA, logged: no guest has an offset. */
-static int sync_status(const struct sync_job *job)
-{
-	for (size_t i = 0; i < job->found.n_guests; i++)
-		if (job->found.guests[i].result.n_points)
-			return 0;
-	return log_fail(job->log, -ENODATA,
-			"no offset found: too few guest events between kvm_entry and kvm_exit of %s",
-			job->found.host->path);
-}
-
 static int sync_run(struct sync_job *job, const struct sync_line *o)
 {
 	struct sync_progress progress = { .report = progress_reading, .ctx = job->log->ctx };
@@ -411,7 +400,14 @@ static int sync_run(struct sync_job *job, const struct sync_line *o)
 	ret = ret || !o->write ? ret : write_files(job);
 	if (ret)
 		log_err(job->log, "cannot synchronise: %s", errno_text(ret));
-	return ret ?: o->check ? sync_passes(job) ? 0 : -EBADMSG : sync_status(job);
+	if (ret || o->check)
+		return ret ?: sync_passes(job) ? 0 : -EBADMSG;
+	for (size_t i = 0; i < job->found.n_guests; i++)
+		if (job->found.guests[i].result.n_points)
+			return 0;
+	return log_fail(job->log, -ENODATA,
+			"no offset found: too few guest events between kvm_entry and kvm_exit of %s",
+			job->found.host->path);
 }
 
 int cmd_sync(int argc, char **argv)

@@ -216,25 +216,17 @@ static int outfile_close_fd(struct outfile *o)
 	return close(fd) < 0 ? -errno : 0;
 }
 
-static int part_put_in_place(struct outfile *o)
-{
-	int ret;
-
-	if (fsync(o->fd) < 0)
-		return -errno;
-	if (!outfile_is_own(o))
-		return -ESTALE;
-	ret = outfile_close_fd(o);
-	if (ret)
-		return ret;
-	return renameat(o->dir, o->part, o->dir, o->name) < 0 ? -errno : 0;
-}
-
 int outfile_close(struct outfile *o, int ret)
 {
 	bool own = o->part && outfile_is_own(o);
 
-	ret = ret ?: o->part ? part_put_in_place(o) : outfile_close_fd(o);
+	if (!ret && o->part && fsync(o->fd) < 0)
+		ret = -errno;
+	if (!ret && o->part && !outfile_is_own(o))
+		ret = -ESTALE;
+	ret = ret ?: outfile_close_fd(o);
+	if (!ret && o->part && renameat(o->dir, o->part, o->dir, o->name) < 0)
+		ret = -errno;
 	if (ret && own)
 		unlinkat(o->dir, o->part, 0);
 	if (ret && ret != -EINVAL && ret != -ENOTSUP)
@@ -314,22 +306,18 @@ int outdir_open(struct outfile *o, const char *path, const struct log *log)
 	return ret;
 }
 
-static int outdir_put_in_place(struct outfile *o)
+int outdir_close(struct outfile *o, int ret)
 {
 	struct stat st;
 
-	if (syncfs(o->fd) < 0)
-		return -errno;
-	if (!outfile_is_own(o))
-		return -ESTALE;
-	if (!fstatat(o->dir, o->name, &st, AT_SYMLINK_NOFOLLOW))
-		return -EEXIST;
-	return renameat(o->dir, o->part, o->dir, o->name) < 0 ? -errno : 0;
-}
-
-int outdir_close(struct outfile *o, int ret)
-{
-	ret = ret ?: outdir_put_in_place(o);
+	if (!ret && syncfs(o->fd) < 0)
+		ret = -errno;
+	if (!ret && !outfile_is_own(o))
+		ret = -ESTALE;
+	if (!ret && !fstatat(o->dir, o->name, &st, AT_SYMLINK_NOFOLLOW))
+		ret = -EEXIST;
+	if (!ret && renameat(o->dir, o->part, o->dir, o->name) < 0)
+		ret = -errno;
 	if (ret && outfile_is_own(o) && !outdir_empty(o->fd, OUTDIR_DEEP))
 		unlinkat(o->dir, o->part, AT_REMOVEDIR);
 	if (ret)

@@ -407,8 +407,8 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 		any |= plan->buffers[i].n_events || plan->buffers[i].tracer || plan->buffers[i].is_hyp;
 	if (!any)
 		return opts_error(err, "nothing to record: give events (-e), a tracer (-p), -B hyp or "
-				       "--profile"); /* a ring's events are tied to doorbells by the boot
-							clock, and vCPUs' threads are who ring */
+				       "--profile");
+	/* a ring's events are tied to doorbells by the boot clock, and vCPUs' threads are who ring */
 	if (plan->marks && (plan->filter_command || plan->pids.n))
 		return opts_error(err, "--hypertrace: with -F or -P doorbells are not seen, for they are "
 				       "rung by the threads of vCPUs");

@@ -259,23 +259,6 @@ static int await_samples(struct rotate *r)
 	return 0;
 }
 
-static int part_open(struct rotate_part *p)
-{
-	struct rotate *r = p->r;
-	int ret = 0;
-
-	p->spools = calloc(r->n_pieces, sizeof(*p->spools));
-	if (!p->spools)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->n_pieces && !ret; i++) {
-		const struct rotate_piece *piece = &r->pieces[i];
-
-		ret = spool_part(&p->spools[i], piece->spool, r->s->log);
-		ret = ret ?: rotate_set_ranges(r, piece, p->spools[i], r->to);
-	}
-	return ret ?: ring_trim(r->s, p->spools[0], r->number, boot_ns());
-}
-
 /* The guests that take part, each with its part of the pages and what its clock showed so far. */
 static int part_take_guests(struct rotate_part *p)
 {
@@ -311,9 +294,13 @@ static int part_take_guests(struct rotate_part *p)
 static void rotate_write(void *rotate, size_t job)
 {
 	struct rotate *r = rotate;
-	struct rotate_part p = { .r = r };
-	int ret = part_open(&p);
+	struct rotate_part p = { .r = r, .spools = calloc(r->n_pieces, sizeof(*p.spools)) };
+	int ret = p.spools ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < r->n_pieces && !ret; i++)
+		ret = spool_part(&p.spools[i], r->pieces[i].spool, r->s->log)
+			      ?: rotate_set_ranges(r, &r->pieces[i], p.spools[i], r->to);
+	ret = ret ?: ring_trim(r->s, p.spools[0], r->number, boot_ns());
 	if (!ret && !r->symbols) { /* once: they do not change much */
 		ret = collect_symbols(r->s->spool, r->s->o->root, r->s->log);
 		ret = ret == -ENOSPC ? ret : 0;
