@@ -180,30 +180,6 @@ static int v7_put_section(struct v7 *v, uint16_t id, bool zip, const char *desc,
 	return v->w->out.err;
 }
 
-static int v7_put_parts(struct v7 *v)
-{
-	static const char *const desc[] = {
-		[DAT_HEADER_INFO] = "headers",
-		[DAT_FTRACE_EVENTS] = "ftrace events",
-		[DAT_EVENT_FORMATS] = "events format",
-		[DAT_KALLSYMS] = "kallsyms",
-		[DAT_PRINTK] = "printk",
-		[DAT_CMDLINES] = "command lines",
-	};
-
-	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
-		uint64_t at = v->w->out.pos;
-		struct buf body = { 0 };
-		int ret = dat_part(v->w->f, id, &body) ?: v7_put_section(v, id, true, desc[id], &body);
-
-		buf_release(&body);
-		if (ret)
-			return ret;
-		dat_add_option(&v->options, id, &at, sizeof(at));
-	}
-	return 0;
-}
-
 /* pad: empty pages after those of the last CPU that has any. */
 static int v7_put_buffer(struct v7 *v, const struct dat_buffer *b, uint64_t pad)
 {
@@ -268,11 +244,19 @@ static uint64_t pad_pages(const struct dat_writer *w)
 /* The whole file but for the last flush. -errno or 0. */
 static int dat_write_v7(struct dat_writer *w)
 {
+	static const char *const desc[] = {
+		[DAT_HEADER_INFO] = "headers",
+		[DAT_FTRACE_EVENTS] = "ftrace events",
+		[DAT_EVENT_FORMATS] = "events format",
+		[DAT_KALLSYMS] = "kallsyms",
+		[DAT_PRINTK] = "printk",
+		[DAT_CMDLINES] = "command lines",
+	};
 	struct v7 v = { .w = w };
 	const struct dat_file *f = w->f;
 	struct dat_out *o = &w->out;
 	uint64_t at, options;
-	int ret;
+	int ret = 0;
 	const char *name = w->zip ? "zstd" : "none";
 	const char *version = w->zip ? ZSTD_versionString() : "";
 	static const char own[] = "strings";
@@ -289,7 +273,14 @@ static int dat_write_v7(struct dat_writer *w)
 	dat_out_write(o, version, strlen(version) + 1);
 	at = o->pos;
 	dat_out_u64(o, 0);
-	ret = v7_put_parts(&v);
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES && !ret; id++) {
+		uint64_t place = o->pos;
+		struct buf body = { 0 };
+
+		ret = dat_part(f, id, &body) ?: v7_put_section(&v, id, true, desc[id], &body);
+		buf_release(&body);
+		dat_add_option(&v.options, id, &place, sizeof(place));
+	}
 	for (size_t i = 0; i < f->n_buffers && !ret; i++)
 		ret = v7_put_buffer(&v, &f->buffers[i], i == 0 ? pad_pages(w) : 0);
 	if (ret)

@@ -54,25 +54,12 @@ struct rotate {
 
 #define READS_MAX 16
 
-/* An instance for this event only, without a region's triggers. */
-static int open_dump_on(struct rotate *r)
-{
-	const struct trigger_plan *t = &r->s->plan->dump_on;
-	struct instance_opts io = { .plan = &r->dump_plan, .log = r->s->log };
-	struct buffer_plan *b = record_plan_add_buffer(&r->dump_plan, "hyptrace-dump");
-	struct event_plan *e = b ? buffer_plan_add_event(b, t->event, false) : NULL;
-
-	if (!e)
-		return -ENOMEM;
-	event_name_colon(e->name);
-	e->filter = t->filter ? strdup(t->filter) : NULL;
-	if (t->filter && !e->filter)
-		return -ENOMEM;
-	return instance_open(&r->dump_on, r->s->undo, b, &io) ?: instance_setup(r->dump_on);
-}
-
 int rotate_prepare(struct session *s)
 {
+	const struct trigger_plan *t = &s->plan->dump_on;
+	struct instance_opts io = { .log = s->log };
+	struct buffer_plan *b;
+	struct event_plan *e;
 	struct rotate *r;
 
 	if (!record_plan_numbered(s->plan) && !s->plan->max_cpu_kb)
@@ -83,7 +70,19 @@ int rotate_prepare(struct session *s)
 	s->rotate = r;
 	r->s = s;
 	r->dump_on_fd = -1;
-	return s->plan->dump_on.event ? open_dump_on(r) : 0;
+	if (!t->event)
+		return 0;
+	/* an instance for this event only, without a region's triggers */
+	io.plan = &r->dump_plan;
+	b = record_plan_add_buffer(&r->dump_plan, "hyptrace-dump");
+	e = b ? buffer_plan_add_event(b, t->event, false) : NULL;
+	if (!e)
+		return -ENOMEM;
+	event_name_colon(e->name);
+	e->filter = t->filter ? strdup(t->filter) : NULL;
+	if (t->filter && !e->filter)
+		return -ENOMEM;
+	return instance_open(&r->dump_on, s->undo, b, &io) ?: instance_setup(r->dump_on);
 }
 
 struct instance *rotate_instance(const struct session *s)
