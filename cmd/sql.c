@@ -260,24 +260,6 @@ static int sql_prompt(struct sql *s, struct sql_output *o)
 	return tty || ret > 0 ? 0 : ret;
 }
 
-/* The last word is the query unless it is a file. */
-static int sql_split(struct sql_opts *o, const char **query)
-{
-	const struct strlist *words = &o->f.files;
-
-	*query = NULL;
-	for (size_t i = 0; i < words->n; i++) {
-		const char *word = words->v[i];
-
-		if (i + 1 == words->n && access(word, F_OK) &&
-		    (strpbrk(word, " \t\n;") || (*word == '.' && !strpbrk(word + 1, "./"))))
-			*query = word;
-		else if (strlist_add(&o->paths, word))
-			return -ENOMEM;
-	}
-	return o->paths.n ? 0 : strlist_add(&o->paths, "trace.dat");
-}
-
 static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query, const struct log *log)
 {
 	struct sql_output *out = calloc(1, sizeof(*out));
@@ -318,10 +300,24 @@ static int sql_files(void *opts, const struct log *log)
 {
 	struct sql_opts *o = opts;
 	struct hyptrace *files = NULL;
+	const struct strlist *words = &o->f.files;
 	struct sql *s = NULL;
-	const char *query;
-	int ret = sql_split(o, &query) ?: command_open(&files, &o->paths, 0, &o->f.times, log);
+	const char *query = NULL;
+	int ret = 0;
 
+	/* the last word is the query unless it is a file */
+	for (size_t i = 0; i < words->n && !ret; i++) {
+		const char *word = words->v[i];
+
+		if (i + 1 == words->n && access(word, F_OK) &&
+		    (strpbrk(word, " \t\n;") || (*word == '.' && !strpbrk(word + 1, "./"))))
+			query = word;
+		else
+			ret = strlist_add(&o->paths, word);
+	}
+	if (!ret && !o->paths.n)
+		ret = strlist_add(&o->paths, "trace.dat");
+	ret = ret ?: command_open(&files, &o->paths, 0, &o->f.times, log);
 	ret = ret ?: sql_open(&s, handle_inputs(files), log) ?: sql_answer(o, s, query, log);
 	sql_close(s);
 	hyptrace_close(files);

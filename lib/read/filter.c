@@ -222,22 +222,6 @@ static void filter_test_number(struct filter_compiler *c, const struct tep_forma
 	t->load = field_load_word(tep_find_common_field((struct tep_event *)c->event, "common_pid"));
 }
 
-static void filter_test_text(struct filter_compiler *c, const struct tep_format_field *field,
-			     struct filter_test *t)
-{
-	filter_test_number(c, field, t);
-	if (!field->event)
-		return;
-	if (field->flags & TEP_FIELD_IS_STRING) {
-		t->of = FILTER_OF_STRING;
-		t->load = field_load(field);
-	} else if (field->flags & (TEP_FIELD_IS_POINTER | TEP_FIELD_IS_LONG)) {
-		t->of = FILTER_OF_FUNCTION;
-		/* its table of functions is made by the first who asks: before there are threads */
-		tep_find_function(c->f->parsed->tep, 0);
-	}
-}
-
 /* The constant of a comparison or an operation with a field. */
 static bool filter_constant(const struct tep_filter_arg *left, const struct tep_filter_arg *right,
 			    uint64_t *value)
@@ -283,6 +267,7 @@ static uint32_t filter_compile_str(struct filter_compiler *c, const struct tep_f
 	struct filter_test t = { .kind = text ? FILTER_IS_TEXT : FILTER_IS_PATTERN,
 				 .yes = negated ? no : yes,
 				 .no = negated ? yes : no };
+	const struct tep_format_field *field = arg->str.field;
 
 	if (text) {
 		t.text.s = arg->str.val;
@@ -290,7 +275,15 @@ static uint32_t filter_compile_str(struct filter_compiler *c, const struct tep_f
 	} else {
 		t.pattern = (regex_t *)&arg->str.reg;
 	}
-	filter_test_text(c, arg->str.field, &t);
+	filter_test_number(c, field, &t);
+	if (field->event && field->flags & TEP_FIELD_IS_STRING) {
+		t.of = FILTER_OF_STRING;
+		t.load = field_load(field);
+	} else if (field->event && field->flags & (TEP_FIELD_IS_POINTER | TEP_FIELD_IS_LONG)) {
+		t.of = FILTER_OF_FUNCTION;
+		/* its table of functions is made by the first who asks: before there are threads */
+		tep_find_function(c->f->parsed->tep, 0);
+	}
 	return filter_add_test(c, &t);
 }
 
