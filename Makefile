@@ -254,7 +254,7 @@ $(O)/shim/trace-cmd:
 	$(Q)mkdir -p $(@D)
 	$(Q)ln -sf ../hyptrace $@
 
-# A plugin as an object of the library: its exports get names of their own (lib/read/plugins.c), all else
+# A plugin as an object of the library: its exports get names of their own (lib/read/tepfile.c), all else
 # stays inside, as in a shared object
 LINKED_OWN := $(O)/plugins/plugin.o $(O)/plugins/relay.o
 $(O)/plugins/linked-hyp.o: $(O)/plugins/hyp-reason.o

@@ -95,8 +95,6 @@ void serving_join(struct serving *s);
 int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log, char **why);
 /* The one buffer that is to be recorded; NULL: more than one is asked for. */
 struct buffer_plan *request_buffer(struct record_plan *plan);
-/* Whether it is to make an event that the recorder has defined; a preset's are not meant. */
-bool request_has_probe(const struct buffer_plan *b);
 /* Whether samples may be taken: hyptrace:sample is allowed, as an event. */
 bool allow_samples(const struct strlist *allow);
 /* Whether the event of --start-on or --stop-on may be traced. */

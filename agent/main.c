@@ -129,20 +129,6 @@ static const char *outcome(int ret)
 	return !ret ? "yes" : ret == -EINVAL ? "not in this kernel" : strerror(-ret);
 }
 
-/*
- * Gives up the capabilities and system calls that serving does not need, with or without samples; what cannot
- * be is logged.
- */
-static void privs_drop(const struct log *log, bool samples)
-{
-	int caps = drop_capabilities(samples);
-	int privs = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
-	int calls_ret = privs ? privs : filter_calls(samples);
-
-	log_info(log, "capabilities dropped: %s; no new privileges: %s; system calls filtered: %s",
-		 outcome(caps), outcome(privs), outcome(calls_ret));
-}
-
 /* Longer than recorders wait for a step of another guest, which may be a liar: 5 times 30. */
 #define TIMEOUT_S 180
 #define BACKLOG	  64
@@ -433,33 +419,32 @@ static int fork_daemon(struct agent *a, int *ready)
 	return 0;
 }
 
-static int go_background(int ready)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ret;
-
-	setsid();
-	log_to_system();
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		dup2(null, fd);
-	ret = write_all(ready, "", 1);
-	close(ready);
-	return ret;
-}
-
-/* Until a signal: recorders are waited for and served. */
+/* Until a signal: recorders are waited for and served. ready: of fork_daemon(), or -1. */
 static int listen_and_serve(struct agent *a, int ready)
 {
-	int ret = listen_at(a);
+	int ret = listen_at(a), null, caps, privs;
+	bool samples = allow_samples(&a->allow);
 
-	if (ret)
-		return ret;
-	ret = ready >= 0 ? go_background(ready) : 0;
+	if (!ret && ready >= 0) {
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		setsid();
+		log_to_system();
+		for (int fd = 0; fd < 3 && null >= 0; fd++)
+			dup2(null, fd);
+		ret = write_all(ready, "", 1);
+		close(ready);
+	}
 	if (ret)
 		return ret;
 	if (a->allow.n)
 		log_info(&a->log,
 			 "a recorder gets the events that --allow names, and without asking: " GOES_OUT);
-	privs_drop(&a->log, allow_samples(&a->allow));
+	/* serving does not need them */
+	caps = drop_capabilities(samples);
+	privs = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+	ret = privs ?: filter_calls(samples);
+	log_info(&a->log, "capabilities dropped: %s; no new privileges: %s; system calls filtered: %s",
+		 outcome(caps), outcome(privs), outcome(ret));
 	ret = serve(a);
 	if (ret)
 		log_err(&a->log, "cannot go on: %s", strerror(-ret));

@@ -145,14 +145,6 @@ struct buffer_plan *request_buffer(struct record_plan *plan)
 	return &plan->buffers[1];
 }
 
-bool request_has_probe(const struct buffer_plan *b)
-{
-	for (size_t i = 0; i < b->n_events; i++)
-		if (b->events[i].define && !b->events[i].optional)
-			return true;
-	return false;
-}
-
 /* ---- --allow: narrows the events to those that the guest lets be traced ---------------------- */
 
 /* A request may name all of the kernel's events many times over. */

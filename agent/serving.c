@@ -127,7 +127,11 @@ static int serving_prepare(struct serving *s, char **why)
 		*why = strdup("only one buffer of a guest can be recorded");
 		return -EINVAL;
 	}
-	if (!a->probes && request_has_probe(s->buffer)) {
+	for (size_t i = 0; i < s->buffer->n_events && !a->probes; i++) {
+		const struct event_plan *e = &s->buffer->events[i];
+
+		if (!e->define || e->optional) /* a preset's are not meant */
+			continue;
 		*why = strdup("a probe reads any memory: only an agent with --probes makes it");
 		return -EACCES;
 	}
@@ -247,17 +251,11 @@ static int send_meta(struct serving *s)
  * Once the recorder has connected to all CPUs, which it does to all of its guests
  * at a time: so they begin together, however long each took to be set up.
  */
-static int start_tracing(struct serving *s, eventfd_t *connected)
+static int start_tracing(struct serving *s)
 {
 	int clock = clock_marker_system(s->clock);
 	struct timespec now;
-	eventfd_t more;
 
-	if (eventfd_read(s->ready_fd, &more) < 0)
-		return 0;
-	*connected += more;
-	if (*connected < s->n_streams)
-		return 0;
 	if (clock >= 0 && !s->boot && !clock_gettime(clock, &now))
 		s->sent.started = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	return s->profile && profile_switch(s->profile, true) ? -EIO : instance_start(s->inst);
@@ -286,7 +284,7 @@ static int trace_until_close(struct serving *s)
 			       { .fd = s->cancel_fd, .events = POLLIN },
 			       { .fd = s->failed_fd, .events = POLLIN },
 			       { .fd = s->ready_fd, .events = POLLIN } };
-	eventfd_t connected = 0;
+	eventfd_t connected = 0, more;
 	unsigned int stray = 0;
 
 	for (;;) {
@@ -296,8 +294,10 @@ static int trace_until_close(struct serving *s)
 			return -errno;
 		if (p[1].revents)
 			return -ECANCELED;
-		if (p[3].revents)
-			ret = start_tracing(s, &connected);
+		if (p[3].revents && !eventfd_read(s->ready_fd, &more)) {
+			connected += more;
+			ret = connected < s->n_streams ? 0 : start_tracing(s);
+		}
 		if (!ret && p[0].revents)
 			ret = take_message(s, &stray);
 		if (ret)

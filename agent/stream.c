@@ -262,22 +262,6 @@ static int stream_wait_data(struct stream *s)
 	return 0;
 }
 
-static int stream_run(struct stream *s)
-{
-	ssize_t n = 0;
-
-	while (n >= 0 && !atomic_load(&s->all->finishing)) {
-		n = s->no_splice_in ? stream_any(s) : stream_full(s);
-		if (n <= 0 || s->no_splice_in)
-			n = n < 0 ? n : stream_wait_data(s);
-	}
-	while (n >= 0 && (n = stream_full(s)) > 0)
-		;
-	while (n >= 0 && (n = stream_any(s)) > 0)
-		;
-	return (int)n;
-}
-
 static int stream_emit(void *ctx, const void *page, size_t size)
 {
 	return stream_copy(ctx, page, size);
@@ -308,11 +292,12 @@ static int stream_samples(struct stream *s)
 	return ret;
 }
 
-static int stream_prepare(struct stream *s)
+static int stream_carry(struct stream *s)
 {
 	const struct serving *serving = s->all->serving;
 	struct msg_wait w = serving_wait(serving);
 	char path[INSTANCE_PATH];
+	ssize_t n = 0;
 	int fd;
 
 	s->sock = ports_accept(serving->ports, s->cpu, &w);
@@ -334,14 +319,23 @@ static int stream_prepare(struct stream *s)
 		return s->raw;
 	eventfd_write(serving->ready_fd, 1);
 	s->no_splice_in = serving->page_size != (uint32_t)sysconf(_SC_PAGESIZE);
-	return s->raw < 0 ? 0 : stream_run(s);
+	while (s->raw >= 0 && n >= 0 && !atomic_load(&s->all->finishing)) {
+		n = s->no_splice_in ? stream_any(s) : stream_full(s);
+		if (n <= 0 || s->no_splice_in)
+			n = n < 0 ? n : stream_wait_data(s);
+	}
+	while (s->raw >= 0 && n >= 0 && (n = stream_full(s)) > 0)
+		;
+	while (s->raw >= 0 && n >= 0 && (n = stream_any(s)) > 0)
+		;
+	return (int)n;
 }
 
 static void *stream_thread(void *arg)
 {
 	struct stream *s = arg;
 
-	s->ret = stream_prepare(s);
+	s->ret = stream_carry(s);
 	/* the buffer first: while it is read, the kernel changes no tracer */
 	fd_close(&s->raw);
 	fd_close(&s->pipe[0]);

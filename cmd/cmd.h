@@ -4,6 +4,7 @@
 
 #include "api/handle.h"
 #include "record/session/session.h"
+#include "base/answer.h"
 #include "base/escape.h"
 
 /* Exit statuses of every command. */
@@ -128,6 +129,21 @@ struct times_opts {
 	uint64_t hz;	       /* ticks per second of the files' clocks; 0: what the files say */
 	struct time_part time; /* the part that is read */
 };
+/* What commands that read files have in common, at the begin of their own options; FILES: a field of it. */
+struct files_opts {
+	enum answer_form form;
+	bool quiet;
+	struct times_opts times;
+	struct strlist files;
+};
+#define FILES(field) .off = offsetof(struct files_opts, field)
+/*
+ * Runs such a command: opts begins with struct files_opts, whose files are all words that are no options.
+ * check: prints why options do not go together, and returns false (NULL: they do). run: 0 or -errno, which is
+ * printed unless it has logged an error. Returns what to exit with.
+ */
+int command_read(const struct opts_table *t, int argc, char **argv, void *opts, bool (*check)(void *opts),
+		 int (*run)(void *opts, const struct log *log));
 /* FROM,TO into a struct time_part. */
 opt_set set_part;
 #define OPT_TIME(...)                                                                                        \

@@ -58,6 +58,22 @@ bool command_files(const struct opts_table *t, int argc, char **argv, void *opts
 	return files->n || !strlist_add(files, "trace.dat");
 }
 
+int command_read(const struct opts_table *t, int argc, char **argv, void *opts, bool (*check)(void *opts),
+		 int (*run)(void *opts, const struct log *log))
+{
+	struct files_opts *o = opts;
+	struct console console = { 0 };
+	struct log log = console_as_log(&console);
+	int status;
+
+	if (command_files(t, argc, argv, opts, &o->files, &status) && (!check || check(opts))) {
+		console.quiet = o->quiet;
+		status = console_status(&console, run(opts, &log));
+	}
+	strlist_release(&o->files);
+	return status;
+}
+
 static bool guests_wanted = true;
 
 void guests_want(bool wanted)

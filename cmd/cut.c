@@ -6,10 +6,8 @@
 #define CUT_PIECES_MAX 10000
 
 struct cut_opts {
+	struct files_opts f;
 	const char *output, *per;
-	bool quiet;
-	struct times_opts times;
-	struct strlist files;
 };
 
 #define CUT(field) .off = offsetof(struct cut_opts, field)
@@ -19,7 +17,7 @@ static const struct opt cut_rows[] = {
 	    CUT(output)),
 	OPT(0, "per", "DURATION", "pieces that long, FILE.001.dat and so on: 10s, 500ms", opts_set_text,
 	    CUT(per)),
-	OPT_FILES(CUT),
+	OPT_FILES(FILES),
 };
 
 const struct opts_table cut_table = {
@@ -48,13 +46,14 @@ static int cut_wanted(void *ctx, unsigned int cpu, uint64_t ts)
 	return at < p->from ? -1 : at >= p->to;
 }
 
-static int cut_files(const struct cut_opts *o, const struct log *log)
+static int cut_files(void *opts, const struct log *log)
 {
+	const struct cut_opts *o = opts;
 	struct hyptrace *files = NULL;
 	struct strlist made = { 0 };
 	const struct inputs *in;
 	uint64_t from, to, first, last, per = 0;
-	int ret = command_open(&files, &o->files, 0, &o->times, log);
+	int ret = command_open(&files, &o->f.files, 0, &o->f.times, log);
 
 	if (ret)
 		goto out;
@@ -104,30 +103,26 @@ out:
 	return ret;
 }
 
+static bool cut_check(void *opts)
+{
+	const struct cut_opts *o = opts;
+	const char *wrong = NULL;
+	uint64_t per;
+
+	if (!o->output)
+		wrong = "-o is needed: the file to write";
+	else if (!o->per && !o->f.times.time.from.anchor && !o->f.times.time.to.anchor)
+		wrong = "--time or --per is needed: the part of time to write, or the length of pieces";
+	else if (o->per && (parse_amount(o->per, duration_units, UNIT_S, &per) || !per))
+		wrong = "--per needs a duration, such as 10s or 500ms";
+	if (wrong)
+		fprintf(stderr, "hyptrace cut: %s\n", wrong);
+	return !wrong;
+}
+
 int cmd_cut(int argc, char **argv)
 {
 	struct cut_opts o = { 0 };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
-	const char *wrong = NULL;
-	uint64_t per;
-	int status;
 
-	if (!command_files(&cut_table, argc, argv, &o, &o.files, &status))
-		goto out;
-	if (!o.output)
-		wrong = "-o is needed: the file to write";
-	else if (!o.per && !o.times.time.from.anchor && !o.times.time.to.anchor)
-		wrong = "--time or --per is needed: the part of time to write, or the length of pieces";
-	else if (o.per && (parse_amount(o.per, duration_units, UNIT_S, &per) || !per))
-		wrong = "--per needs a duration, such as 10s or 500ms";
-	if (wrong) {
-		fprintf(stderr, "hyptrace cut: %s\n", wrong);
-		goto out;
-	}
-	console.quiet = o.quiet;
-	status = console_status(&console, cut_files(&o, &log));
-out:
-	strlist_release(&o.files);
-	return status;
+	return command_read(&cut_table, argc, argv, &o, cut_check, cut_files);
 }

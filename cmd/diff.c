@@ -7,13 +7,11 @@
 #define ROWS 20
 
 struct diff_opts {
-	enum answer_form form;
+	struct files_opts f;
 	bool all, causes, quiet;
-	struct times_opts times;
 	uint64_t rows;
 	const char *per;   /* an event; NULL: a second */
 	const char *a, *b; /* the files of each, with commas between */
-	struct strlist files;
 };
 
 #define DIFF(field) .off = offsetof(struct diff_opts, field)
@@ -25,9 +23,9 @@ static const struct opt diff_rows[] = {
 	    opts_set_text, DIFF(per)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, DIFF(rows),
 	    .max = UINT32_MAX),
-	OPT_JSON("for programs: all rows, with the interval of each difference", DIFF(form)),
-	OPT_CSV("the same; each line begins with its table", DIFF(form)),
-	OPT_FILES(DIFF),
+	OPT_JSON("for programs: all rows, with the interval of each difference", FILES(form)),
+	OPT_CSV("the same; each line begins with its table", FILES(form)),
+	OPT_FILES(FILES),
 };
 
 const struct opts_table diff_table = {
@@ -60,7 +58,7 @@ static int diff_read(struct series *s, const char *names, const struct diff_opts
 {
 	struct hyptrace *files = NULL;
 	struct strlist list = { 0 };
-	int ret = diff_files(names, &list) ?: command_open(&files, &list, 0, &o->times, log);
+	int ret = diff_files(names, &list) ?: command_open(&files, &list, 0, &o->f.times, log);
 
 	if (!ret) {
 		*ticks |= inputs_in_ticks(handle_inputs(files));
@@ -320,7 +318,7 @@ static void diff_answer(struct diff *d, struct buf *out)
 							COLUMN_TOOK,
 							{ "lost", "lost", ANSWER_COUNT } };
 
-	answer_begin(&a, d->o->form, out);
+	answer_begin(&a, d->o->f.form, out);
 	a.ticks = d->ticks;
 	d->out = &a;
 	answer_table(d->out, "recordings", NULL, columns, ARRAY_SIZE(columns));
@@ -366,9 +364,9 @@ static void diff_release(struct diff *d)
 int diff_json(const struct buf sides[2], const struct times_opts *times, struct buf *out, uint64_t *damaged,
 	      const struct log *log)
 {
-	struct diff_opts o = {
-		.form = ANSWER_JSON, .times = *times, .a = (char *)sides[0].data, .b = (char *)sides[1].data
-	};
+	struct diff_opts o = { .f = { .form = ANSWER_JSON, .times = *times },
+			       .a = (char *)sides[0].data,
+			       .b = (char *)sides[1].data };
 	struct diff d = { .o = &o };
 	int ret = diff_compare(&d, log);
 
@@ -389,10 +387,10 @@ int cmd_diff(int argc, char **argv)
 	int status, ret;
 
 	memory_or_end();
-	if (!command_files(&diff_table, argc, argv, &o, &o.files, &status))
+	if (!command_files(&diff_table, argc, argv, &o, &o.f.files, &status))
 		goto out;
-	console.quiet = o.quiet;
-	status = diff_sides(&o.files, sides, &log);
+	console.quiet = o.f.quiet;
+	status = diff_sides(&o.f.files, sides, &log);
 	if (status)
 		goto out;
 	o.a = (char *)sides[0].data;
@@ -412,6 +410,6 @@ int cmd_diff(int argc, char **argv)
 out:
 	buf_release(&sides[0]);
 	buf_release(&sides[1]);
-	strlist_release(&o.files);
+	strlist_release(&o.f.files);
 	return status;
 }

@@ -216,14 +216,6 @@ static int command_run(int argc, char **argv, bool pages)
 	return row->run(argc - 1, argv + 1);
 }
 
-#ifdef HYPTRACE_STATIC
-/* The agent is in the static file too: as a command, or by the name that the file has. */
-static bool is_agent(const char *word)
-{
-	return !strcmp(basename(word), "hyptrace-agent");
-}
-#endif
-
 int main(int argc, char **argv)
 {
 	bool shim = argc && shim_called(argv[0]), served = !shim, pages = true, hint;
@@ -232,8 +224,10 @@ int main(int argc, char **argv)
 	int ret;
 
 #ifdef HYPTRACE_STATIC
-	/* it prints by itself, and forks */
-	if (argc && (is_agent(argv[0]) || (shim && argc > 1 && !strcmp(argv[1], "agent"))))
+	/* the agent is in the static file too: as a command, or by the name that the file has. It prints by
+	 * itself, and forks */
+	if (argc &&
+	    (!strcmp(basename(argv[0]), "hyptrace-agent") || (shim && argc > 1 && !strcmp(argv[1], "agent"))))
 		return cmd_agent(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "agent"))
 		return cmd_agent(argc - 1, argv + 1);

@@ -6,13 +6,10 @@
 #define WORST_MAX 100
 
 struct latency_opts {
+	struct files_opts f;
 	struct latency_question q;
 	const char *svg;
 	uint64_t worst, rows;
-	enum answer_form form;
-	bool quiet;
-	struct times_opts times;
-	struct strlist files;
 };
 
 #define LATENCY(field) .off = offsetof(struct latency_opts, field)
@@ -33,9 +30,9 @@ static const struct opt latency_options[] = {
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, LATENCY(rows),
 	    .max = UINT64_MAX),
 	OPT(0, "svg", "FILE", "the distribution as a picture", opts_set_text, LATENCY(svg)),
-	OPT_JSON("for programs, as JSON", LATENCY(form)),
-	OPT_CSV("for programs, as CSV", LATENCY(form)),
-	OPT_FILES(LATENCY),
+	OPT_JSON("for programs, as JSON", FILES(form)),
+	OPT_CSV("for programs, as CSV", FILES(form)),
+	OPT_FILES(FILES),
 };
 
 const struct opts_table latency_table = {
@@ -116,19 +113,6 @@ static int latency_plan_pair(struct latency_question *o)
 	return ret;
 }
 
-/* The key of --from and --to without --key. */
-static void latency_key_default(struct latency_question *o, const struct inputs *in)
-{
-	struct latency_key_of begin, end;
-
-	o->key = latency_default_key(in, &o->words[0], &o->words[1], &begin, &end);
-	if (!o->key)
-		return;
-	o->terms[0].next = begin;
-	o->terms[1].look = end;
-	o->plan.apart &= strcmp(o->key, "vcpu") != 0;
-}
-
 static int latency_plan_preset(struct latency_question *o)
 {
 	const struct latency_preset *p;
@@ -158,10 +142,18 @@ int latency_question_check(struct latency_question *o)
 
 void latency_question_open(struct latency_question *o, const struct inputs *in)
 {
+	struct latency_key_of begin, end;
+
 	if (o->found)
 		latency_preset_plan(o->found, in, &o->plan);
-	else if (o->by_default)
-		latency_key_default(o, in);
+	if (o->found || !o->by_default)
+		return;
+	o->key = latency_default_key(in, &o->words[0], &o->words[1], &begin, &end);
+	if (!o->key)
+		return;
+	o->terms[0].next = begin;
+	o->terms[1].look = end;
+	o->plan.apart &= strcmp(o->key, "vcpu") != 0;
 }
 
 void latency_question_release(struct latency_question *o)
@@ -236,7 +228,7 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 	if (!ret && n_worst)
 		ret = between_read(&l->between, l->in, l->found.worst, n_worst, l->plan->n_points);
 	if (!ret) {
-		answer_begin(&a, o->form, &text);
+		answer_begin(&a, o->f.form, &text);
 		a.ticks = inputs_in_ticks(l->in);
 		ret = latency_answer_tables(l, &a);
 		answer_end(&a);
@@ -264,8 +256,14 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 	return ret;
 }
 
-static int latency_files(struct latency_opts *o, struct console *console, const struct log *log)
+static bool latency_check(void *opts)
 {
+	return !latency_question_check(&((struct latency_opts *)opts)->q);
+}
+
+static int latency_files(void *opts, const struct log *log)
+{
+	struct latency_opts *o = opts;
 	struct hyptrace *files = NULL;
 	struct latency *found = NULL;
 	struct latency_answer l = { .preset = o->q.found,
@@ -274,7 +272,7 @@ static int latency_files(struct latency_opts *o, struct console *console, const 
 				    .to = o->q.to,
 				    .rows = o->rows ? (size_t)o->rows : SIZE_MAX };
 	uint64_t damaged = 0;
-	int ret = command_open(&files, &o->files, 0, &o->times, log);
+	int ret = command_open(&files, &o->f.files, 0, &o->f.times, log);
 
 	if (ret)
 		goto out;
@@ -295,23 +293,16 @@ static int latency_files(struct latency_opts *o, struct console *console, const 
 		ret = -EBADMSG;
 out:
 	hyptrace_close(files);
-	return console_status(console, ret);
+	return ret;
 }
 
 int cmd_latency(int argc, char **argv)
 {
 	struct latency_opts o = { .rows = 20 };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
 	int status;
 
 	memory_or_end();
-	if (command_files(&latency_table, argc, argv, &o, &o.files, &status) &&
-	    !latency_question_check(&o.q)) {
-		console.quiet = o.quiet;
-		status = latency_files(&o, &console, &log);
-	}
+	status = command_read(&latency_table, argc, argv, &o, latency_check, latency_files);
 	latency_question_release(&o.q);
-	strlist_release(&o.files);
 	return status;
 }

@@ -4,10 +4,8 @@
 #include "file/dat/copy.h"
 
 struct merge_opts {
+	struct files_opts f;
 	const char *output;
-	bool quiet;
-	struct times_opts times; /* guests only */
-	struct strlist files;
 };
 
 #define MERGE(field) .off = offsetof(struct merge_opts, field)
@@ -15,9 +13,9 @@ struct merge_opts {
 static const struct opt merge_rows[] = {
 	OPT('o', "output", "FILE", "the file to write; guests' files are next to it", opts_set_text,
 	    MERGE(output)),
-	OPT_NO_GUESTS(MERGE(times.no_guests)),
-	OPT_INPUT(MERGE(files)),
-	OPT_QUIET(MERGE(quiet)),
+	OPT_NO_GUESTS(FILES(times.no_guests)),
+	OPT_INPUT(FILES(files)),
+	OPT_QUIET(FILES(quiet)),
 	OPT_HELP,
 };
 
@@ -37,11 +35,12 @@ struct merge_piece {
 	struct dat_source source;
 };
 
-static int merge_files(const struct merge_opts *o, const struct log *log)
+static int merge_files(void *opts, const struct log *log)
 {
+	const struct merge_opts *o = opts;
 	struct hyptrace *files = NULL;
 	struct strlist made = { 0 };
-	int ret = command_open(&files, &o->files, COMMAND_UNLOADED, &o->times, log);
+	int ret = command_open(&files, &o->f.files, COMMAND_UNLOADED, &o->f.times, log);
 	const struct inputs *in = ret ? NULL : handle_inputs(files);
 
 	for (size_t i = 0; in && i < in->n && !ret; i++) {
@@ -83,23 +82,20 @@ static int merge_files(const struct merge_opts *o, const struct log *log)
 	return ret;
 }
 
+static bool merge_check(void *opts)
+{
+	const struct merge_opts *o = opts;
+	bool ok = o->output && o->f.files.n >= 2;
+
+	if (!ok)
+		fprintf(stderr, "hyptrace merge: %s\n",
+			!o->output ? "-o is needed: the file to write" : "two pieces or more are needed");
+	return ok;
+}
+
 int cmd_merge(int argc, char **argv)
 {
-	struct merge_opts o = { .times.no_sync = true };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
-	int status;
+	struct merge_opts o = { .f.times.no_sync = true };
 
-	if (!command_files(&merge_table, argc, argv, &o, &o.files, &status))
-		goto out;
-	if (!o.output || o.files.n < 2) {
-		fprintf(stderr, "hyptrace merge: %s\n",
-			!o.output ? "-o is needed: the file to write" : "two pieces or more are needed");
-		goto out;
-	}
-	console.quiet = o.quiet;
-	status = console_status(&console, merge_files(&o, &log));
-out:
-	strlist_release(&o.files);
-	return status;
+	return command_read(&merge_table, argc, argv, &o, merge_check, merge_files);
 }

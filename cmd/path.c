@@ -4,12 +4,9 @@
 #include "ask/path/path.h"
 
 struct path_opts {
+	struct files_opts f;
 	const char *at, *guest, *task;
 	uint64_t cpu, nth, hops, within; /* within: ns */
-	enum answer_form form;
-	bool quiet;
-	struct times_opts times;
-	struct strlist files;
 	/* what at says */
 	struct event_words event; /* name NULL: time */
 	uint64_t time;		  /* ns */
@@ -33,9 +30,9 @@ static const struct opt path_rows[] = {
 	OPT_DURATION('w', "within", "how far back causes are looked for (1s)", UNIT_S, 1, PATH(within),
 		     .min = 1, .max = INT64_MAX),
 	OPT('m', "hops", "N", "hops at most (50)", opts_set_number, PATH(hops), .min = 1, .max = 10000),
-	OPT_JSON("as JSON", PATH(form)),
-	OPT('c', "csv", NULL, "as CSV", set_csv, PATH(form)),
-	OPT_FILES(PATH),
+	OPT_JSON("as JSON", FILES(form)),
+	OPT('c', "csv", NULL, "as CSV", set_csv, FILES(form)),
+	OPT_FILES(FILES),
 };
 
 const struct opts_table path_table = {
@@ -51,17 +48,14 @@ const struct opts_table path_table = {
 	.n = ARRAY_SIZE(path_rows),
 };
 
-/* False: there is nothing to do but exit with *status. */
-static bool path_parse(struct path_opts *o, int argc, char **argv, int *status)
+static bool path_check(void *opts)
 {
+	struct path_opts *o = opts;
 	const char *wrong = NULL;
 	char why[512];
-	bool time;
+	bool time = o->at && isdigit((unsigned char)*o->at);
 	int ret = 0;
 
-	if (!command_files(&path_table, argc, argv, o, &o->files, status))
-		return false;
-	time = o->at && isdigit((unsigned char)*o->at);
 	if (!o->at)
 		wrong = "specify --at TIME or --at EVENT";
 	else if (time && !o->task == (o->cpu == NO_CPU))
@@ -141,28 +135,16 @@ static int path_names_run(void *ctx, struct pass_run *run)
 	return 0;
 }
 
-/* Finds a task by its name in the records: the file's table lacks some, and has the last of others only. */
-static int path_name(struct path_job *j, struct path_naming *n)
-{
-	const struct pass_part part = {
-		.ctx = n, .steps = 1ull << STEP_SWITCH, .after = path_names_run, .learns = true
-	};
-	struct timeline *t = NULL;
-	struct steps *steps = NULL;
-	int ret = timeline_open(&t, j->in, NULL, NULL, NULL) ?: steps_open(&steps, j->in);
-
-	n->steps = steps;
-	ret = ret ?: pass_read(t, steps, &part, 1);
-	steps_close(steps);
-	timeline_close(t);
-	return ret;
-}
-
 /* A PID, a NAME, or both as answers and reports print them: "sshd-812". */
 static int path_ask_task(struct path_job *j)
 {
 	const char *task = j->o->task, *dash = task ? strrchr(task, '-') : NULL;
 	struct path_naming n = { .name = task, .input = j->ask.input, .pid = -1 };
+	const struct pass_part part = {
+		.ctx = &n, .steps = 1ull << STEP_SWITCH, .after = path_names_run, .learns = true
+	};
+	struct timeline *t = NULL;
+	struct steps *steps = NULL;
 	uint64_t pid;
 	int ret;
 
@@ -174,7 +156,12 @@ static int path_ask_task(struct path_job *j)
 		j->ask.pid = (int64_t)pid;
 		return 0;
 	}
-	ret = path_name(j, &n);
+	/* in the records: the file's table of names lacks some, and has the last of others only */
+	ret = timeline_open(&t, j->in, NULL, NULL, NULL) ?: steps_open(&steps, j->in);
+	n.steps = steps;
+	ret = ret ?: pass_read(t, steps, &part, 1);
+	steps_close(steps);
+	timeline_close(t);
 	if (ret)
 		return ret;
 	if (n.pid < 0 && dash && !parse_u64(dash + 1, &pid) && pid && pid <= INT32_MAX)
@@ -244,7 +231,7 @@ static int path_answer(struct path_job *j)
 	if (t && merge_damaged(t->merge) > j->damaged)
 		j->damaged = merge_damaged(t->merge);
 	if (!ret) {
-		path_answer_write(&answer, j->o->form, &out);
+		path_answer_write(&answer, j->o->f.form, &out);
 		ret = print_answer(&out, j->log);
 	}
 	buf_release(&out);
@@ -253,40 +240,38 @@ static int path_answer(struct path_job *j)
 	return ret;
 }
 
+static int path_files(void *opts, const struct log *log)
+{
+	const struct path_opts *o = opts;
+	struct path_job j = { .o = o, .log = log, .path.max = o->hops };
+	int ret = command_open(&j.files, &o->f.files, 0, &o->f.times, log);
+
+	if (!ret) {
+		j.in = handle_inputs(j.files);
+		j.ask.event = o->event.name ? &o->event : NULL;
+		j.ask.nth = o->nth;
+		j.ask.time = o->time;
+		ret = path_ask_machine(&j);
+	}
+	if (!ret && !j.ask.event)
+		ret = path_ask_task(&j);
+	ret = ret ?: path_search_files(&j) ?: path_answer(&j);
+	if (j.damaged)
+		log_damage(log, j.damaged);
+	steps_close(j.steps);
+	path_release(&j.path);
+	path_window_release(&j.found.window);
+	hyptrace_close(j.files);
+	return j.damaged ? -EBADMSG : ret;
+}
+
 int cmd_path(int argc, char **argv)
 {
 	struct path_opts o = { .cpu = NO_CPU, .nth = 1, .within = UNIT_S, .hops = 50 };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
 	int status;
 
 	memory_or_end();
-	if (path_parse(&o, argc, argv, &status)) {
-		struct path_job j;
-		int ret;
-
-		console.quiet = o.quiet;
-		j = (struct path_job){ .o = &o, .log = &log, .path.max = o.hops };
-		ret = command_open(&j.files, &o.files, 0, &o.times, &log);
-		if (!ret) {
-			j.in = handle_inputs(j.files);
-			j.ask.event = o.event.name ? &o.event : NULL;
-			j.ask.nth = o.nth;
-			j.ask.time = o.time;
-			ret = path_ask_machine(&j);
-		}
-		if (!ret && !j.ask.event)
-			ret = path_ask_task(&j);
-		ret = ret ?: path_search_files(&j) ?: path_answer(&j);
-		if (j.damaged)
-			log_damage(&log, j.damaged);
-		steps_close(j.steps);
-		path_release(&j.path);
-		path_window_release(&j.found.window);
-		hyptrace_close(j.files);
-		status = j.damaged ? EXIT_FAILED : console_status(&console, ret);
-	}
+	status = command_read(&path_table, argc, argv, &o, path_check, path_files);
 	event_words_release(&o.event);
-	strlist_release(&o.files);
 	return status;
 }

@@ -1,13 +1,245 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The events of hyptrace report: which are shown, in order, and their lines. */
+/*
+ * The events of hyptrace report: which are shown, in order, and their lines in the layout of trace-cmd
+ *report 3.1:
+ *
+ *	           comm-pid   [cpu]  sec.usec: event:               fields
+ *
+ * All but the fields is put together here: libtraceevent takes longer for it than for most events' fields.
+ */
 #include "ask/live/live.h"
 #include "convert/export/export.h"
-#include "read/pipeline.h"
+#include "base/cursor.h"
 #include "report-priv.h"
 
 /* include/linux/trace_events.h */
 #define FLAG_HARDIRQ 0x08
 #define FLAG_SOFTIRQ 0x10
+
+#define NAME_WIDTH 20
+/* Bytes of a line without the texts in it: label, task, name, fields. */
+#define LINE_ROOM 256
+
+/* A record that is shown, or only what was lost before it: one line, or two. */
+struct shown {
+	struct print_record rec;
+	const struct report_file *file;
+	const struct report_buffer *buffer;
+	uint64_t since; /* --ts-diff: from the line before, in the unit that is shown */
+	bool has_before, lost;
+	/* among the run's ready texts: after -l flags and depth, after -w the latency */
+	uint32_t state, state_len, tail, tail_len;
+};
+
+static char *lay_text(char *at, const char *text, size_t len)
+{
+	memcpy(at, text, len);
+	return at + len;
+}
+
+static char *lay_spaces(char *at, size_t n)
+{
+	memset(at, ' ', n);
+	return at + n;
+}
+
+static size_t digits_count(uint64_t v)
+{
+	size_t n = 1;
+
+	while (v >= 10) {
+		v /= 10;
+		n++;
+	}
+	return n;
+}
+
+/* `width` digits of v, zeros in front. */
+static char *lay_digits(char *at, uint64_t v, size_t width)
+{
+	for (size_t i = width; i--; v /= 10)
+		at[i] = (char)('0' + v % 10);
+	return at + width;
+}
+
+/* "%*llu" */
+static char *lay_right(char *at, uint64_t v, size_t width)
+{
+	size_t n = digits_count(v);
+
+	if (n < width)
+		at = lay_spaces(at, width - n);
+	return lay_digits(at, v, n);
+}
+
+/* Seconds "%5llu.%06llu" (with all nine digits after -t); other clocks "%12llu". */
+static char *lay_time(char *at, const struct report *r, bool seconds, uint64_t ts)
+{
+	if (!seconds)
+		return lay_right(at, ts, 12);
+	if (!r->o->nanoseconds) {
+		ts = ts + 500 < ts ? ts / 1000 : (ts + 500) / 1000;
+		at = lay_right(at, ts / 1000000, 5);
+		*at++ = '.';
+		return lay_digits(at, ts % 1000000, 6);
+	}
+	at = lay_right(at, ts / 1000000000, 5);
+	*at++ = '.';
+	return lay_digits(at, ts % 1000000000, 9);
+}
+
+void line_time(const struct report *r, const struct report_file *f, uint64_t ts, FILE *out)
+{
+	char text[LINE_ROOM], *end = lay_time(text, r, f->in->time.seconds, ts);
+
+	fwrite(text, 1, (size_t)(end - text), out);
+}
+
+/* A NUL begins a code (terminal.c). */
+static char *lay_color(char *at, const struct report *r, enum terminal_code code)
+{
+	if (!r->color)
+		return at;
+	at[0] = '\0';
+	at[1] = (char)code;
+	return at + 2;
+}
+
+/* The name in front, when there are several. */
+static char *lay_label(char *at, const struct report *r, const char *label)
+{
+	size_t len = strlen(label), width = r->label_width;
+
+	if (!r->labels)
+		return at;
+	at = lay_spaces(at, len < width ? width - len : 0);
+	at = lay_text(at, label, len);
+	return lay_text(at, *label ? ": " : "  ", 2);
+}
+
+static char *lay_colored_label(char *at, const struct report *r, const char *label)
+{
+	if (!*label)
+		return lay_label(at, r, label);
+	at = lay_color(at, r, CODE_LABEL);
+	at = lay_label(at, r, label);
+	return lay_color(at, r, CODE_PLAIN);
+}
+
+/* "%16s-%-5d [%03d]", with -l "%8.8s-%-5d %3d" */
+static char *lay_task(char *at, const struct report *r, const char *comm, int pid, unsigned int cpu)
+{
+	bool latency = r->o->latency;
+	size_t width = latency ? 8 : 16, len = strlen(comm), digits = digits_count(cpu);
+	char *from;
+
+	len = latency && len > width ? width : len;
+	at = lay_spaces(at, len < width ? width - len : 0);
+	at = lay_text(at, comm, len);
+	*at++ = '-';
+	from = at;
+	if (pid < 0)
+		*at++ = '-';
+	at = lay_right(at, pid < 0 ? -(uint64_t)pid : (uint64_t)pid, 1);
+	at = at - from < 5 ? lay_spaces(at, 5 - (size_t)(at - from)) : at;
+	*at++ = ' ';
+	if (latency)
+		return lay_right(at, cpu, 3);
+	*at++ = '[';
+	at = lay_digits(at, cpu, digits < 3 ? 3 : digits);
+	*at++ = ']';
+	return at;
+}
+
+void line_head(const struct report *r, const struct report_file *f, FILE *out)
+{
+	const struct reader_option *o = reader_option(f->in->reader, DAT_CPUCOUNT);
+	struct cursor c = o ? cursor_at(o->data.data, o->data.len) : (struct cursor){ 0 };
+	unsigned int n = o ? cursor_u32(&c) : 0;
+	struct buf text = { 0 };
+	char *label = buf_room(&text, r->label_width + strlen(f->label) + LINE_ROOM);
+
+	/* as stock counts them: CPUCOUNT, or more when the main buffer has a higher number */
+	for (size_t b = 0; b < f->info->n_buffers; b++)
+		for (size_t i = 0; i < f->info->buffers[b].n_cpus && !*f->info->buffers[b].name; i++)
+			if (f->info->buffers[b].cpus[i].cpu >= n)
+				n = f->info->buffers[b].cpus[i].cpu + 1;
+	if (label)
+		fwrite(label, 1, (size_t)(lay_label(label, r, f->label) - label), out);
+	fprintf(out, "cpus=%u\n", n);
+	buf_release(&text);
+}
+
+/* All in front of the fields. */
+static void line_columns(const struct report *r, const struct shown *s, const struct buf *ready,
+			 struct buf *out)
+{
+	const char *comm = s->rec.comm ? s->rec.comm : "<...>", *label = s->buffer->label;
+	const char *name = s->rec.event ? s->rec.event->event->name : "(NULL)";
+	size_t len = strlen(name);
+	size_t texts = r->label_width + strlen(label) + strlen(comm) + s->state_len + len;
+	char *from = buf_room(out, texts + LINE_ROOM), *at = from, diff[32] = "";
+
+	if (!from)
+		return;
+	at = lay_colored_label(at, r, label);
+	at = lay_task(at, r, comm, s->rec.pid, s->rec.at->cpu);
+	if (s->state_len)
+		at = lay_text(at, (char *)ready->data + s->state, s->state_len);
+	at = lay_color(at, r, CODE_TIME);
+	if (s->file->in->time.seconds)
+		*at++ = ' ';
+	at = lay_time(at, r, s->file->in->time.seconds, s->rec.m->ts - r->base);
+	*at++ = ':';
+	at = lay_color(at, r, CODE_PLAIN);
+	/* " (+12)  ", in us unless all digits are shown */
+	if (s->has_before)
+		snprintf(diff, sizeof(diff), "(+%lld)", (long long)s->since);
+	if (r->o->ts_diff)
+		at += sprintf(at, " %-8s", diff);
+	*at++ = ' ';
+	at = lay_color(at, r, CODE_NAME);
+	at = lay_text(at, name, len);
+	at = lay_text(at, ": ", 2);
+	at = lay_color(at, r, CODE_PLAIN);
+	at = lay_spaces(at, len < NAME_WIDTH ? NAME_WIDTH - len : 0);
+	out->len += (size_t)(at - from);
+}
+
+/* Prints the loss before a record, and the record; any thread. ready: the run's texts. */
+static void line_print(const struct report *r, const struct shown *s, const struct buf *ready, size_t worker,
+		       struct buf *out)
+{
+	size_t fields;
+
+	if (s->lost) {
+		const struct merge_record *m = s->rec.m;
+		char *from = buf_room(out, r->label_width + strlen(s->buffer->label) + LINE_ROOM), *at = from;
+
+		if (from) {
+			at = lay_colored_label(at, r, s->buffer->label);
+			at = lay_color(at, r, CODE_LOST);
+			if (m->missed > 0)
+				at += sprintf(at, "CPU:%u [%lld EVENTS DROPPED]", s->rec.at->cpu,
+					      (long long)m->missed);
+			else
+				at += sprintf(at, "CPU:%u [EVENTS DROPPED]", s->rec.at->cpu);
+			at = lay_color(at, r, CODE_PLAIN);
+			*at++ = '\n';
+			out->len += (size_t)(at - from);
+		}
+	}
+	if (!s->rec.m->data)
+		return;
+	line_columns(r, s, ready, out);
+	fields = out->len;
+	print_fields(r->print, &s->rec, ready, worker, out);
+	/* up to a NUL, as stock has it; a NUL is also what terminal codes begin with */
+	if (out->len > fields)
+		out->len = fields + strnlen((char *)out->data + fields, out->len - fields);
+	buf_add(out, ready->data + s->tail, s->tail_len);
+	buf_add(out, "\n", 1);
+}
 
 static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
@@ -20,12 +252,6 @@ static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int c
 		if (cpu >= o->cpus[i].first && cpu <= o->cpus[i].last)
 			return true;
 	return !o->n_cpus;
-}
-
-static void label_widen(struct report *r, const char *label)
-{
-	if (strlen(label) > r->label_width)
-		r->label_width = strlen(label);
 }
 
 struct events {
@@ -236,7 +462,7 @@ static int first_time(const struct report *r, uint64_t *ts)
 	return ret < 0 ? ret : 0;
 }
 
-static int print_events(struct report *r)
+int report_events_print(struct report *r)
 {
 	const struct report_opts *o = r->o;
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -292,33 +518,4 @@ out:
 	wakeups_free(e.wakeups);
 	trace_seq_destroy(&e.state);
 	return ret;
-}
-
-int report_print(struct report *r)
-{
-	const struct strlist *plugins = &r->o->plugins;
-	bool filters = false;
-	int ret;
-
-	/* options of plugins come before the plugins: those that load later take them */
-	for (size_t i = 0; i < plugins->n; i++) {
-		char *value = strchr(plugins->v[i], '=');
-
-		if (value)
-			*value++ = '\0';
-		if (tep_plugin_add_option(plugins->v[i], value))
-			return -ENOMEM;
-	}
-	ret = report_open(r);
-	if (ret)
-		return ret;
-	r->labels = r->n > 1;
-	for (size_t i = 0; i < r->n; i++) {
-		label_widen(r, r->files[i].label);
-		filters = filters || r->files[i].filters;
-	}
-	/* -T means nothing without a filter */
-	if (filters && r->o->test_filters)
-		return 0;
-	return r->o->what == REPORT_EVENTS ? print_events(r) : report_info(r, stdout);
 }

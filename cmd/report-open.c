@@ -180,15 +180,6 @@ static int graph_open(struct report *r, struct report_file *f)
 	return 0;
 }
 
-static void graph_close(struct report_file *f)
-{
-	if (!f->graph)
-		return;
-	tep_plugin_remove_options(f->graph->options);
-	padded_release(&f->graph->room);
-	free(f->graph);
-}
-
 /* Those of one file: any of shown, none of hidden. */
 struct filters {
 	struct filter **shown, **hidden;
@@ -373,7 +364,7 @@ static int file_finish(struct report *r, struct report_file *f)
 }
 
 /* Settings of a file, its labels and its buffers, before the formats are parsed. */
-static int report_file_open(struct report *r, struct report_file *f, bool only)
+static int report_file_open(struct report *r, struct report_file *f)
 {
 	const struct report_opts *o = r->o;
 	uint64_t hz = f->opts->hz ? f->opts->hz : o->hz;
@@ -385,7 +376,7 @@ static int report_file_open(struct report *r, struct report_file *f, bool only)
 		if (hz)
 			filetime_set_hz(t, hz);
 	}
-	f->label = make_label(only ? "" : basename(f->in->path));
+	f->label = make_label(r->labels ? basename(f->in->path) : "");
 	if (!f->label)
 		return -ENOMEM;
 	f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
@@ -438,6 +429,7 @@ int report_open(struct report *r)
 	r->files = calloc(n, sizeof(*r->files));
 	if (!r->files)
 		return -ENOMEM;
+	r->labels = n > 1;
 	while (r->n < n) {
 		struct report_file *f = &r->files[r->n];
 
@@ -445,9 +437,10 @@ int report_open(struct report *r)
 		f->opts = named < o->n_inputs && !strcmp(o->inputs[named].path, f->in->path)
 				  ? &o->inputs[named++]
 				  : &beside;
-		ret = report_file_open(r, f, n < 2);
+		ret = report_file_open(r, f);
 		if (ret)
 			return ret;
+		label_widen(r, f->label);
 	}
 	ret = handle_load(r->handle);
 	for (size_t i = 0; i < r->n && !ret; i++)
@@ -485,7 +478,11 @@ void report_close(struct report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		struct report_file *f = &r->files[i];
 
-		graph_close(f);
+		if (f->graph) {
+			tep_plugin_remove_options(f->graph->options);
+			padded_release(&f->graph->room);
+		}
+		free(f->graph);
 		for (size_t b = 0; b < f->n_buffers; b++) {
 			free(f->buffers[b].label);
 			free(f->buffers[b].shown);

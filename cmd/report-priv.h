@@ -47,21 +47,20 @@ struct report {
 	struct follow *follow; /* --follow; NULL: all of the file */
 };
 
-/* A record that is shown, or only what was lost before it: one line, or two. */
-struct shown {
-	struct print_record rec;
-	const struct report_file *file;
-	const struct report_buffer *buffer;
-	uint64_t since; /* --ts-diff: from the line before, in the unit that is shown */
-	bool has_before, lost;
-	/* among the run's ready texts: after -l flags and depth, after -w the latency */
-	uint32_t state, state_len, tail, tail_len;
-};
+static inline void label_widen(struct report *r, const char *label)
+{
+	if (strlen(label) > r->label_width)
+		r->label_width = strlen(label);
+}
 
-/* ---- report-events.c ----------------------------------------------------------------------- */
+/* ---- report-events.c: lines ---------------------------------------------------------------- */
 
-/* Prints the answer to the options on standard output; call report_close in any case. 0 or -errno, logged. */
-int report_print(struct report *r);
+/* Prints the events of open files on standard output. 0 or -errno, logged. */
+int report_events_print(struct report *r);
+/* "cpus=4" of a file. */
+void line_head(const struct report *r, const struct report_file *f, FILE *out);
+/* "    20.105093" as in a line, of that file; all digits when asked for. */
+void line_time(const struct report *r, const struct report_file *f, uint64_t ts, FILE *out);
 
 /* ---- report.c: a running recording ---------------------------------------------------- */
 
@@ -99,16 +98,6 @@ struct tep_event **report_events(const struct report_file *f, bool by_system);
 
 /* Do f->filters show a record? A stack trace is shown when the record before it on the CPU was. */
 bool filters_show(const struct report_file *f, const struct timeline *t, const struct merge_record *m);
-
-/* ---- report-line.c: one record, one line --------------------------------------------------- */
-
-/* "cpus=4" of a file. */
-void line_head(const struct report *r, const struct report_file *f, FILE *out);
-/* Prints the loss before a record, and the record; any thread. ready: the run's texts. */
-void line_print(const struct report *r, const struct shown *s, const struct buf *ready, size_t worker,
-		struct buf *out);
-/* "    20.105093" as in a line, of that file; all digits when asked for. */
-void line_time(const struct report *r, const struct report_file *f, uint64_t ts, FILE *out);
 
 /* ---- report-wakeup.c: -w ----------------------------------------------------------------- */
 

@@ -39,6 +39,31 @@ int live_wait(struct live **out, const char *output, const struct log *log)
 	return ret < 0 ? ret : 0;
 }
 
+/* Prints the answer to the options on standard output; call report_close in any case. 0 or -errno, logged. */
+static int report_print(struct report *r)
+{
+	const struct strlist *plugins = &r->o->plugins;
+	bool filters = false;
+	int ret;
+
+	/* options of plugins come before the plugins: those that load later take them */
+	for (size_t i = 0; i < plugins->n; i++) {
+		char *value = strchr(plugins->v[i], '=');
+
+		if (value)
+			*value++ = '\0';
+		if (tep_plugin_add_option(plugins->v[i], value))
+			return -ENOMEM;
+	}
+	ret = report_open(r);
+	for (size_t i = 0; i < r->n; i++)
+		filters = filters || r->files[i].filters;
+	/* -T means nothing without a filter */
+	if (ret || (filters && r->o->test_filters))
+		return ret;
+	return r->o->what == REPORT_EVENTS ? report_events_print(r) : report_info(r, stdout);
+}
+
 #define LOOK_MS 1000
 
 static int follow_looks(struct follow *f, const struct report_opts *o, int fd, const struct log *log)

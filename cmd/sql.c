@@ -10,20 +10,18 @@
 #endif
 
 struct sql_opts {
-	enum answer_form form;
-	bool quiet;
-	struct times_opts times;
-	struct strlist words, files;
+	struct files_opts f;
+	struct strlist paths; /* of its files, which are the words without the query */
 };
 
 #define SQLOPT(field) .off = offsetof(struct sql_opts, field)
 
 static const struct opt sql_rows_of_options[] = {
-	OPT_INPUT(SQLOPT(words)),
-	OPT_JSON("the answer as JSON", SQLOPT(form)),
-	OPT_CSV("the answer as CSV", SQLOPT(form)),
-	OPT_TIMES(SQLOPT),
-	OPT_QUIET(SQLOPT(quiet)),
+	OPT_INPUT(FILES(files)),
+	OPT_JSON("the answer as JSON", FILES(form)),
+	OPT_CSV("the answer as CSV", FILES(form)),
+	OPT_TIMES(FILES),
+	OPT_QUIET(FILES(quiet)),
 	OPT_HELP,
 };
 
@@ -262,23 +260,6 @@ static int sql_prompt(struct sql *s, struct sql_output *o)
 	return tty || ret > 0 ? 0 : ret;
 }
 
-/* The last word is the query unless it is a file. */
-static int sql_split(struct sql_opts *o, const char **query)
-{
-	*query = NULL;
-	for (size_t i = 0; i < o->words.n; i++) {
-		bool last = i + 1 == o->words.n;
-
-		if (last && access(o->words.v[i], F_OK) &&
-		    (strpbrk(o->words.v[i], " \t\n;") ||
-		     (*o->words.v[i] == '.' && !strpbrk(o->words.v[i] + 1, "./"))))
-			*query = o->words.v[i];
-		else if (strlist_add(&o->files, o->words.v[i]))
-			return -ENOMEM;
-	}
-	return o->files.n ? 0 : strlist_add(&o->files, "trace.dat");
-}
-
 static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query, const struct log *log)
 {
 	struct sql_output *out = calloc(1, sizeof(*out));
@@ -294,7 +275,7 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 	sigaction(SIGINT, &sa, NULL);
 	if (!query)
 		pager_want(false);
-	answer_begin(&out->answer, o->form, &out->out);
+	answer_begin(&out->answer, o->f.form, &out->out);
 	line = query && *query == '.' ? strdup(query) : NULL;
 	if (line)
 		ret = sql_dot(s, out, line);
@@ -302,7 +283,7 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 		ret = query ? sql_query(s, out, query) : sql_prompt(s, out);
 	free(line);
 	answer_end(&out->answer);
-	if (o->form == ANSWER_JSON)
+	if (o->f.form == ANSWER_JSON)
 		buf_addstr(&out->out, "\n");
 	ret = sql_flush(out) ?: ret;
 	counts = sql_counts(s);
@@ -315,12 +296,28 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 	return ret ? ret : counts.damaged ? -EBADMSG : 0;
 }
 
-static int sql_files(struct sql_opts *o, const char *query, struct log *log)
+static int sql_files(void *opts, const struct log *log)
 {
+	struct sql_opts *o = opts;
 	struct hyptrace *files = NULL;
+	const struct strlist *words = &o->f.files;
 	struct sql *s = NULL;
-	int ret = command_open(&files, &o->files, 0, &o->times, log);
+	const char *query = NULL;
+	int ret = 0;
 
+	/* the last word is the query unless it is a file */
+	for (size_t i = 0; i < words->n && !ret; i++) {
+		const char *word = words->v[i];
+
+		if (i + 1 == words->n && access(word, F_OK) &&
+		    (strpbrk(word, " \t\n;") || (*word == '.' && !strpbrk(word + 1, "./"))))
+			query = word;
+		else
+			ret = strlist_add(&o->paths, word);
+	}
+	if (!ret && !o->paths.n)
+		ret = strlist_add(&o->paths, "trace.dat");
+	ret = ret ?: command_open(&files, &o->paths, 0, &o->f.times, log);
 	ret = ret ?: sql_open(&s, handle_inputs(files), log) ?: sql_answer(o, s, query, log);
 	sql_close(s);
 	hyptrace_close(files);
@@ -329,12 +326,7 @@ static int sql_files(struct sql_opts *o, const char *query, struct log *log)
 
 #else
 
-static int sql_split(struct sql_opts *o, const char **query)
-{
-	return 0;
-}
-
-static int sql_files(struct sql_opts *o, const char *query, struct log *log)
+static int sql_files(void *opts, const struct log *log)
 {
 	return log_fail(log, -ENOSYS,
 			"this hyptrace was built without libsqlite3, so it cannot answer queries");
@@ -345,18 +337,10 @@ static int sql_files(struct sql_opts *o, const char *query, struct log *log)
 int cmd_sql(int argc, char **argv)
 {
 	struct sql_opts o = { 0 };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
-	const char *query;
 	int status;
 
 	memory_or_end();
-	if (command_files(&sql_table, argc, argv, &o, &o.words, &status)) {
-		console.quiet = o.quiet;
-		status = sql_split(&o, &query) ?: sql_files(&o, query, &log);
-		status = ferror(stdout) ? EXIT_FAILED : console_status(&console, status);
-	}
-	strlist_release(&o.words);
-	strlist_release(&o.files);
-	return status;
+	status = command_read(&sql_table, argc, argv, &o, NULL, sql_files);
+	strlist_release(&o.paths);
+	return ferror(stdout) ? EXIT_FAILED : status;
 }

@@ -14,12 +14,6 @@ struct slice_row {
 	uint64_t total, most; /* ns: of all slices; of one */
 };
 
-struct slice_map {
-	struct stat_answer *of;
-	struct slice_row *v;
-	size_t n;
-};
-
 static const char *const slice_what[] = { [SPAN_EXIT] = "exit", [SPAN_VISIT] = "hyp" };
 
 static int slice_longer_first(const void *a, const void *b)
@@ -29,14 +23,14 @@ static int slice_longer_first(const void *a, const void *b)
 	return ORDER(x->row->what, y->row->what) ?: ORDER(y->total, x->total) ?: strcmp(x->name, y->name);
 }
 
-static int slice_map_open(struct slice_map *m, struct stat_answer *s)
+/* One for each of the tally's. NULL: no memory. */
+static struct slice_row *slice_rows(const struct stat_answer *s)
 {
-	*m = (struct slice_map){ .of = s, .n = s->tally.n_rows };
-	m->v = calloc(m->n + 1, sizeof(*m->v));
-	if (!m->v)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->n; i++) {
-		struct slice_row *r = &m->v[i];
+	size_t n = s->tally.n_rows;
+	struct slice_row *v = calloc(n + 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < n; i++) {
+		struct slice_row *r = &v[i];
 
 		r->row = &s->tally.rows[i];
 		if (r->row->what == SPAN_EXIT)
@@ -51,8 +45,9 @@ static int slice_map_open(struct slice_map *m, struct stat_answer *s)
 			r->most = ns > r->most ? ns : r->most;
 		}
 	}
-	array_sort(m->v, m->n, sizeof(*m->v), slice_longer_first);
-	return 0;
+	if (v)
+		array_sort(v, n, sizeof(*v), slice_longer_first);
+	return v;
 }
 
 static uint64_t slice_ns(const struct slice_row *r, size_t slice)
@@ -60,17 +55,17 @@ static uint64_t slice_ns(const struct slice_row *r, size_t slice)
 	return slice < r->row->room ? r->row->cells[slice].ns : 0;
 }
 
-static void slice_lines(const struct slice_map *m, size_t from, size_t to)
+static void slice_lines(const struct stat_answer *s, const struct slice_row *v, size_t from, size_t to)
 {
 	static const char shades[] = " .:-=+*#%@";
-	struct buf *out = m->of->out->out;
-	const struct tally *y = &m->of->tally;
+	struct buf *out = s->out->out;
+	const struct tally *y = &s->tally;
 	char most[16], time[32];
 
 	buf_printf(out, "%*s%s\n", LABEL + 5 + 1 + 7 + 2, "",
 		   seconds_text(y->origin + from * y->width, time));
-	for (size_t i = 0; i < m->n && i < m->of->rows; i++) {
-		const struct slice_row *r = &m->v[i];
+	for (size_t i = 0; i < y->n_rows && i < s->rows; i++) {
+		const struct slice_row *r = &v[i];
 
 		buf_printf(out, "%-4s %-*.*s %7s |", slice_what[r->row->what], LABEL, LABEL, ESCAPED(r->name),
 			   duration_text(r->most, most));
@@ -88,33 +83,31 @@ static void slice_lines(const struct slice_map *m, size_t from, size_t to)
 void stat_slices(struct stat_answer *s)
 {
 	const struct tally *y = &s->tally;
-	struct slice_map m;
+	struct slice_row *v = y->width ? slice_rows(s) : NULL;
 	char width[16];
 
-	if (!y->width)
+	if (!v) {
+		s->ret = y->width ? -ENOMEM : 0;
 		return;
-	s->ret = slice_map_open(&m, s);
-	if (s->ret)
-		return;
+	}
 	if (!stat_is_text(s)) {
-		const struct tally *slices = &m.of->tally;
 		struct stat_table t;
 
-		stat_begin(&t, m.of, true);
+		stat_begin(&t, s, true);
 		stat_column(&t, "at", NULL, ANSWER_TIME, true);
 		stat_column(&t, "what", NULL, ANSWER_WORD, true);
 		stat_column(&t, "reason", NULL, ANSWER_WORD, true);
 		stat_column(&t, duration_columns[DURATION_COUNT].key, NULL, ANSWER_COUNT, true);
 		stat_column(&t, duration_columns[DURATION_TOTAL].key, NULL, ANSWER_DURATION, true);
-		stat_open(&t, "slices", NULL, m.n, NULL);
-		for (size_t k = 0; k < slices->n_slices; k++) {
-			for (size_t i = 0; i < m.n; i++) {
-				const struct slice_row *r = &m.v[i];
+		stat_open(&t, "slices", NULL, y->n_rows, NULL);
+		for (size_t k = 0; k < y->n_slices; k++) {
+			for (size_t i = 0; i < y->n_rows; i++) {
+				const struct slice_row *r = &v[i];
 
 				if (k >= r->row->room || (!r->row->cells[k].n && !r->row->cells[k].ns))
 					continue;
 				stat_machine(&t, r->row->input);
-				stat_cell(&t, CELL_N(slices->origin + k * slices->width));
+				stat_cell(&t, CELL_N(y->origin + k * y->width));
 				stat_cell(&t, CELL_WORD(slice_what[r->row->what]));
 				stat_cell(&t, CELL_WORD(r->name));
 				stat_cell(&t, CELL_N(r->row->cells[k].n));
@@ -123,15 +116,16 @@ void stat_slices(struct stat_answer *s)
 			}
 		}
 		stat_close(&t);
-	} else if (m.n) {
+	} else if (y->n_rows) {
 		buf_printf(s->out->out,
 			   "%sBy slices of %s: time in each, @ as long as the longest of its line\n",
 			   s->out->any ? "\n" : "", duration_text(y->width, width));
 		s->out->any = true;
 		for (size_t from = 0; from < y->n_slices; from += CELLS)
-			slice_lines(&m, from, from + CELLS < y->n_slices ? from + CELLS : y->n_slices);
-		if (m.n > s->rows)
-			answer_note(s->out, "... and %zu more rows: --rows 0 shows them all", m.n - s->rows);
+			slice_lines(s, v, from, from + CELLS < y->n_slices ? from + CELLS : y->n_slices);
+		if (y->n_rows > s->rows)
+			answer_note(s->out, "... and %zu more rows: --rows 0 shows them all",
+				    y->n_rows - s->rows);
 	} else {
 		answer_note(s->out, "slices: the files have neither exits nor visits to the hypervisor");
 	}
@@ -141,7 +135,7 @@ void stat_slices(struct stat_answer *s)
 			    " stretches are left out: beyond %d slices or %d kinds; --by a longer "
 			    "time shows more",
 			    y->beyond, TALLY_SLICES_MAX, TALLY_ROWS_MAX);
-	free(m.v);
+	free(v);
 }
 
 #define SVG_SLICES 4096
@@ -156,8 +150,9 @@ static void slice_svg_label(double ns, char room[SVG_LABEL])
 
 int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *log)
 {
+	const struct tally *y = &s->tally;
 	struct buf out = { 0 };
-	struct slice_map m;
+	struct slice_row *v;
 	char *title;
 	int ret;
 
@@ -166,19 +161,18 @@ int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *l
 			log, -EINVAL,
 			"--svg: %zu slices are more than the %d that a picture has: --by a longer time",
 			s->tally.n_slices, SVG_SLICES);
-	ret = slice_map_open(&m, s);
-	if (ret)
-		return ret;
+	v = slice_rows(s);
+	if (!v)
+		return -ENOMEM;
 	title = picture_title(s->in, "when does time go to exits and the hypervisor?");
 	if (title) {
-		const struct tally *y = &m.of->tally;
 		size_t cell = y->n_slices < 100 ? 12 : y->n_slices < 1200 ? 1200 / y->n_slices : 1;
 		char name[64], about[64], by[16], time[32];
 		struct svg_plot p = { .out = &out,
 				      .left = SVG_LEFT,
 				      .top = SVG_TOP,
 				      .width = (double)(cell * y->n_slices),
-				      .height = (double)(m.n * SVG_LINE),
+				      .height = (double)(y->n_rows * SVG_LINE),
 				      .x = { name, 0, (double)(y->n_slices * y->width),
 					     .label = slice_svg_label },
 				      .y = { "kind and reason", 0, 1, .step = -1 } };
@@ -194,8 +188,8 @@ int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *l
 			   "as much as the longest slice of the row");
 		svg_axes(&p);
 		buf_addstr(&out, "<g fill=\"#b30000\">\n");
-		for (size_t i = 0; i < m.n; i++) {
-			const struct slice_row *r = &m.v[i];
+		for (size_t i = 0; i < y->n_rows; i++) {
+			const struct slice_row *r = &v[i];
 			double top = p.top + (double)(i * SVG_LINE);
 			char ns[16];
 
@@ -221,6 +215,6 @@ int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *l
 	ret = title ? output_write(path, &out, s->in, log) : -ENOMEM;
 	free(title);
 	buf_release(&out);
-	free(m.v);
+	free(v);
 	return ret;
 }

@@ -30,7 +30,6 @@ static const struct state_column task_states[] = {
 };
 
 struct owner_rows {
-	struct stat_answer *of;
 	const struct state_total **v;
 	size_t n;
 };
@@ -49,12 +48,6 @@ static uint64_t owner_wall(const struct state_total *t)
 	return ns;
 }
 
-/* Time that the task ran, or would have run without being stolen. */
-static uint64_t owner_busy(const struct state_total *t)
-{
-	return owner_time(t, STATE_RUNNING) + owner_time(t, STATE_STOLEN);
-}
-
 /* vCPUs by their guest and number, tasks by how busy they were. */
 static int owner_order(const void *a, const void *b)
 {
@@ -66,14 +59,15 @@ static int owner_order(const void *a, const void *b)
 	if (!ret && p->kind == STATE_OF_VCPU)
 		ret = strcmp(p->guest_name ?: "", q->guest_name ?: "") ?: ORDER(p->vcpu, q->vcpu);
 	else if (!ret)
-		ret = ORDER(owner_busy(y), owner_busy(x));
+		ret = ORDER(owner_time(y, STATE_RUNNING) + owner_time(y, STATE_STOLEN),
+			    owner_time(x, STATE_RUNNING) + owner_time(x, STATE_STOLEN));
 	return ret ?: ORDER(p->index, q->index);
 }
 
 /* Owners of the kinds that are known to have done anything. -ENOMEM. */
-static int owner_rows_open(struct owner_rows *r, struct stat_answer *s, unsigned int kinds)
+static int owner_rows_open(struct owner_rows *r, const struct stat_answer *s, unsigned int kinds)
 {
-	*r = (struct owner_rows){ .of = s };
+	*r = (struct owner_rows){ 0 };
 	r->v = calloc(s->totals.n + 1, sizeof(struct state_total *));
 	if (!r->v)
 		return -ENOMEM;

@@ -2,6 +2,13 @@
 /* hyptrace stat: exits, with perf's columns; time in the hypervisor, the firmware and programs' spans. */
 #include "stat-priv.h"
 
+struct exit_table {
+	const char *key;
+	enum exits_table table;
+	bool guest; /* the time that the guest ran, not that of handling */
+	const char *title, *what, *none;
+};
+
 /* Rows of one table, added up as --per says. */
 struct exit_sum {
 	const struct exits_row *row; /* one of them */
@@ -11,8 +18,7 @@ struct exit_sum {
 
 struct exit_sums {
 	struct stat_answer *of;
-	enum exits_table table;
-	bool guest; /* the time that the guest ran, not that of handling */
+	const struct exit_table *table;
 	struct exit_sum *v;
 	size_t n;
 	struct sums total;
@@ -65,9 +71,9 @@ static int exit_sums_open(struct exit_sums *e)
 	if (!e->v)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		const struct sums *sums = e->guest ? &rows[i].guest : &rows[i].handled;
+		const struct sums *sums = e->table->guest ? &rows[i].guest : &rows[i].handled;
 
-		if (rows[i].table != e->table || !sums->n)
+		if (rows[i].table != e->table->table || !sums->n)
 			continue;
 		e->v[e->n++] = (struct exit_sum){ &rows[i], &vcpus[rows[i].vcpu], *sums };
 		sums_join(&e->total, sums);
@@ -102,8 +108,8 @@ static void exit_cells(struct stat_table *t, const struct exit_sums *e, const st
 								 sizeof(vcpu)))
 				      : CELL_NONE);
 	stat_cell(t, per == STAT_VCPU ? CELL_N((uint64_t)x->vcpu->pid) : CELL_NONE);
-	stat_cell(t, CELL_WORD(exits_name(t->of->exits, x->vcpu->input, e->table, x->row->key, x->row->info,
-					  name)));
+	stat_cell(t, CELL_WORD(exits_name(t->of->exits, x->vcpu->input, e->table->table, x->row->key,
+					  x->row->info, name)));
 	stat_cell(t, CELL_N(x->sums.n));
 	stat_cell(t, stat_share(x->sums.n, e->total.n));
 	stat_cell(t, CELL_N(x->sums.sum));
@@ -115,12 +121,7 @@ static void exit_cells(struct stat_table *t, const struct exit_sums *e, const st
 	stat_row(t);
 }
 
-static const struct exit_table {
-	const char *key;
-	enum exits_table table;
-	bool guest; /* the time that the guest ran, not that of handling */
-	const char *title, *what, *none;
-} exit_tables[] = {
+static const struct exit_table exit_tables[] = {
 	{ "exits", EXITS_REASON, false, "Exits: from kvm_exit to kvm_entry", "VM-EXIT",
 	  "the files have no kvm_entry with a kvm_exit" },
 	{ "guest", EXITS_REASON, true, "Guest: from kvm_entry to the kvm_exit", "VM-EXIT",
@@ -149,9 +150,8 @@ void stat_exits(struct stat_answer *s, const char *key)
 
 	while (strcmp(of->key, key))
 		of++;
-	e.table = of->table;
-	e.guest = of->guest;
-	reasons = e.table == EXITS_REASON && !e.guest;
+	e.table = of;
+	reasons = of->table == EXITS_REASON && !of->guest;
 	s->ret = exit_sums_open(&e);
 	if (s->ret)
 		return;

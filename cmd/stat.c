@@ -42,14 +42,11 @@ static const struct stat_word {
 };
 
 struct stat_opts {
+	struct files_opts f;
 	bool show[ARRAY_SIZE(stat_words)], shown; /* shown: some were named */
 	uint64_t per, top, rows;
 	uint64_t by; /* ns */
 	const char *svg, *desc;
-	enum answer_form form;
-	bool quiet;
-	struct times_opts times;
-	struct strlist files;
 };
 
 #define STAT_TOP 5 /* of the longest exits and visits, without --top */
@@ -100,13 +97,13 @@ static const struct opt stat_rows[] = {
 	OPT(0, "svg", "FILE", "the slices as a picture, too", opts_set_text, STAT(svg)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, STAT(rows),
 	    .max = UINT32_MAX),
-	OPT_JSON("for programs: all rows, times in ns", STAT(form)),
-	OPT_CSV("the same; each line begins with its table", STAT(form)),
-	OPT_INPUT(STAT(files)),
+	OPT_JSON("for programs: all rows, times in ns", FILES(form)),
+	OPT_CSV("the same; each line begins with its table", FILES(form)),
+	OPT_INPUT(FILES(files)),
 	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",
 	    opts_set_text, STAT(desc)),
-	OPT_TIMES(STAT),
-	OPT_QUIET(STAT(quiet)),
+	OPT_TIMES(FILES),
+	OPT_QUIET(FILES(quiet)),
 	OPT_HELP,
 };
 
@@ -217,7 +214,7 @@ static int stat_open_files(struct stat_run *r)
 {
 	int ret = desc_read(r->o->desc, &r->desc, r->log);
 
-	ret = ret ?: command_open(&r->files, &r->o->files, 0, &r->o->times, r->log);
+	ret = ret ?: command_open(&r->files, &r->o->f.files, 0, &r->o->f.times, r->log);
 	if (ret)
 		return ret;
 	r->s.in = handle_inputs(r->files);
@@ -245,18 +242,18 @@ bool stat_takes(int argc, char **argv)
 {
 	struct stat_opts o = { 0 };
 	struct opts_error err;
-	bool takes = !opts_parse(&stat_table, &argc, argv, &o, &err) && (argc > 1 || o.files.n);
+	bool takes = !opts_parse(&stat_table, &argc, argv, &o, &err) && (argc > 1 || o.f.files.n);
 
-	strlist_release(&o.files);
+	strlist_release(&o.f.files);
 	return takes;
 }
 
 int stat_look(const struct stat_look *look, struct answer *out, const struct log *log)
 {
-	struct stat_opts o = { .rows = look->rows, .per = look->per, .times.no_guests = true };
+	struct stat_opts o = { .rows = look->rows, .per = look->per, .f.times.no_guests = true };
 	struct opts_error err;
 	struct stat_run r = { .o = &o, .log = log, .s.by_count = look->by_count };
-	int ret = stat_set_show(&o, &stat_rows[0], look->tables, &err) ?: strlist_add(&o.files, look->path);
+	int ret = stat_set_show(&o, &stat_rows[0], look->tables, &err) ?: strlist_add(&o.f.files, look->path);
 
 	r.needs = stat_needs(&o);
 	ret = ret ?: stat_open_files(&r) ?: stat_read(&r);
@@ -265,7 +262,7 @@ int stat_look(const struct stat_look *look, struct answer *out, const struct log
 		ret = r.s.ret;
 	}
 	stat_release(&r);
-	strlist_release(&o.files);
+	strlist_release(&o.f.files);
 	return ret;
 }
 
@@ -293,38 +290,38 @@ int stat_json(const struct inputs *in, struct buf *out, uint64_t *damaged, const
 	return ret;
 }
 
+static bool stat_check(void *opts)
+{
+	const struct stat_opts *o = opts;
+	bool ok = !o->svg || o->by;
+
+	if (!ok)
+		fprintf(stderr, "hyptrace: --svg needs --by TIME\n");
+	return ok;
+}
+
+static int stat_files(void *opts, const struct log *log)
+{
+	const struct stat_opts *o = opts;
+	struct stat_run r = { .o = o, .log = log, .needs = stat_needs(o) };
+	struct buf out = { 0 };
+	uint64_t damaged;
+	int ret = stat_open_files(&r) ?: stat_read(&r) ?: stat_print_all(&r, o->f.form, &out) ?: print_answer(&out, log);
+
+	buf_release(&out);
+	if (!ret && o->svg)
+		ret = stat_slices_svg(&r.s, o->svg, log);
+	damaged = r.timeline ? merge_damaged(r.timeline->merge) : 0;
+	if (!ret && damaged)
+		log_damage(log, damaged);
+	stat_release(&r);
+	return ret ?: damaged ? -EBADMSG : 0;
+}
+
 int cmd_stat(int argc, char **argv)
 {
 	struct stat_opts o = { .top = STAT_TOP, .rows = 20 };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
-	int status;
 
 	memory_or_end();
-	if (command_files(&stat_table, argc, argv, &o, &o.files, &status)) {
-		console.quiet = o.quiet;
-		if (o.svg && !o.by)
-			fprintf(stderr, "hyptrace: --svg needs --by TIME\n");
-		else {
-			struct stat_run r = { .o = &o, .log = &log, .needs = stat_needs(&o) };
-			uint64_t damaged = 0;
-			struct buf out = { 0 };
-			int ret = stat_open_files(&r);
-
-			ret = ret ?: stat_read(&r);
-			if (!ret) {
-				ret = stat_print_all(&r, o.form, &out) ?: print_answer(&out, &log);
-				buf_release(&out);
-			}
-			if (!ret && o.svg)
-				ret = stat_slices_svg(&r.s, o.svg, &log);
-			damaged = r.timeline ? merge_damaged(r.timeline->merge) : 0;
-			if (!ret && damaged)
-				log_damage(&log, damaged);
-			stat_release(&r);
-			status = damaged ? EXIT_FAILED : console_status(&console, ret);
-		}
-	}
-	strlist_release(&o.files);
-	return status;
+	return command_read(&stat_table, argc, argv, &o, stat_check, stat_files);
 }

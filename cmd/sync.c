@@ -320,18 +320,16 @@ static int sync_answer(const struct sync_job *job, enum answer_form form)
 }
 
 struct sync_line {
-	bool write, check, quiet;
-	enum answer_form form;
+	struct files_opts f;
+	bool write, check;
 	const char *plot;
-	struct times_opts times; /* guests only */
-	struct strlist files;
 };
 
 #define SYNC(field) .off = offsetof(struct sync_line, field)
 
 static const struct opt sync_rows[] = {
-	OPT_JSON("for programs", SYNC(form)),
-	OPT_CSV("the same; each line begins with its table", SYNC(form)),
+	OPT_JSON("for programs", FILES(form)),
+	OPT_CSV("the same; each line begins with its table", FILES(form)),
 	OPT('p', "plot", "FILE", "draw the offset's range over time as SVG", opts_set_text, SYNC(plot)),
 	OPT('w', "write", NULL, "put the offsets into the files; the originals are kept as FILE.orig",
 	    opts_set_flag, SYNC(write)),
@@ -340,9 +338,9 @@ static const struct opt sync_rows[] = {
 	    "the files' own offsets (or with the computed ones if they have none),\n"
 	    "or when nothing can be checked",
 	    opts_set_flag, SYNC(check)),
-	OPT_NO_GUESTS(SYNC(times.no_guests)),
-	OPT_INPUT(SYNC(files)),
-	OPT_QUIET(SYNC(quiet)),
+	OPT_NO_GUESTS(FILES(times.no_guests)),
+	OPT_INPUT(FILES(files)),
+	OPT_QUIET(FILES(quiet)),
 	OPT_HELP,
 };
 
@@ -378,24 +376,13 @@ static bool sync_passes(const struct sync_job *job)
 	return passes;
 }
 
-/* 0, or -ENODATA, logged: no guest has an offset. */
-static int sync_status(const struct sync_job *job)
-{
-	for (size_t i = 0; i < job->found.n_guests; i++)
-		if (job->found.guests[i].result.n_points)
-			return 0;
-	return log_fail(job->log, -ENODATA,
-			"no offset found: too few guest events between kvm_entry and kvm_exit of %s",
-			job->found.host->path);
-}
-
 static int sync_run(struct sync_job *job, const struct sync_line *o)
 {
 	struct sync_progress progress = { .report = progress_reading, .ctx = job->log->ctx };
 	int ret;
 
 	/* times as recorded: the offsets that the files have are only checked */
-	ret = command_open(&job->files, &o->files, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, &o->times,
+	ret = command_open(&job->files, &o->f.files, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, &o->f.times,
 			   job->log);
 	if (ret)
 		return ret;
@@ -404,32 +391,39 @@ static int sync_run(struct sync_job *job, const struct sync_line *o)
 			job->log, -EINVAL,
 			"%s: no guest's file is named with it or lies next to it; run: hyptrace sync %s "
 			"GUEST.dat",
-			o->files.v[0], o->files.v[0]);
+			o->f.files.v[0], o->f.files.v[0]);
 	ret = handle_sync(job->files, &progress, &job->found);
 	progress_end(job->log->ctx);
-	if (!ret && (!o->quiet || o->form != ANSWER_TEXT) && sync_answer(job, o->form))
+	if (!ret && (!o->f.quiet || o->f.form != ANSWER_TEXT) && sync_answer(job, o->f.form))
 		return -EIO; /* logged */
 	ret = ret || !o->plot ? ret : plot_svg(job, o->plot);
 	ret = ret || !o->write ? ret : write_files(job);
 	if (ret)
 		log_err(job->log, "cannot synchronise: %s", errno_text(ret));
-	return ret ?: o->check ? sync_passes(job) ? 0 : -EBADMSG : sync_status(job);
+	if (ret || o->check)
+		return ret ?: sync_passes(job) ? 0 : -EBADMSG;
+	for (size_t i = 0; i < job->found.n_guests; i++)
+		if (job->found.guests[i].result.n_points)
+			return 0;
+	return log_fail(job->log, -ENODATA,
+			"no offset found: too few guest events between kvm_entry and kvm_exit of %s",
+			job->found.host->path);
 }
 
 int cmd_sync(int argc, char **argv)
 {
-	struct sync_line o = { .times.no_sync = true };
+	struct sync_line o = { .f.times.no_sync = true };
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	struct sync_job job = { .log = &log };
 	int status;
 
-	if (command_files(&sync_table, argc, argv, &o, &o.files, &status)) {
-		console.quiet = o.quiet;
+	if (command_files(&sync_table, argc, argv, &o, &o.f.files, &status)) {
+		console.quiet = o.f.quiet;
 		status = sync_run(&job, &o) ? EXIT_FAILED : EXIT_OK;
 	}
 	offsets_release(&job.found);
 	hyptrace_close(job.files);
-	strlist_release(&o.files);
+	strlist_release(&o.f.files);
 	return status;
 }

@@ -24,10 +24,9 @@ struct top_view {
 };
 
 struct top_opts {
+	struct files_opts f;
 	uint64_t window; /* ms */
-	bool once, quiet;
-	enum answer_form form;
-	struct strlist files;
+	bool once;
 };
 
 struct top {
@@ -45,9 +44,9 @@ static const struct opt top_rows[] = {
 		     UNIT_MS, UNIT_MS, .off = offsetof(struct top_opts, window), .min = 1, .max = 60000),
 	OPT(0, "once", NULL, "one look, a window after the start; then exit", opts_set_flag,
 	    .off = offsetof(struct top_opts, once)),
-	OPT_JSON("for programs: all rows, times in ns; needs --once", .off = offsetof(struct top_opts, form)),
-	OPT_CSV("the same; each line begins with its table", .off = offsetof(struct top_opts, form)),
-	OPT_QUIET(.off = offsetof(struct top_opts, quiet)),
+	OPT_JSON("for programs: all rows, times in ns; needs --once", FILES(form)),
+	OPT_CSV("the same; each line begins with its table", FILES(form)),
+	OPT_QUIET(FILES(quiet)),
 	OPT_HELP,
 };
 
@@ -87,7 +86,7 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 					.tables = "exits,vcpus,steal,hyp,firmware,lost,buffers",
 					.per = t->view.vcpus ? STAT_VCPU : STAT_GUEST,
 					.by_count = !t->view.by_time,
-					.rows = t->o->form == ANSWER_TEXT ? 10 : 0 };
+					.rows = t->o->f.form == ANSWER_TEXT ? 10 : 0 };
 	struct answer answer;
 	int ret = live_look(t->live, ended);
 
@@ -95,7 +94,7 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 	ret = ret ?: live_write(t->live, t->fd, t->log);
 	if (ret)
 		return ret;
-	answer_begin(&answer, t->o->form, text);
+	answer_begin(&answer, t->o->f.form, text);
 	answer_table(&answer, "window", NULL, window, ARRAY_SIZE(window));
 	answer_row(&answer,
 		   (struct answer_cell[]){ CELL_N(t->o->window * 1000000), CELL_N(t->newest),
@@ -115,32 +114,16 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 	return ret ?: buf_status(text);
 }
 
-static bool top_print(const char *text)
-{
-	fputs(text, stdout);
-	fputc('\n', stdout);
-	fflush(stdout);
-	return !ferror(stdout);
-}
-
-/* Waits for a key (keys_fd -1: none), or until stop_fd is readable (quit), so many ms at most. */
-static void top_wait(struct top_view *v, int keys_fd, int stop_fd, int ms)
-{
-	struct pollfd p[] = { { .fd = stop_fd, .events = POLLIN }, { .fd = keys_fd, .events = POLLIN } };
-
-	v->quit |= poll(p, 2, ms) > 0 && p[0].revents;
-}
-
 #ifdef HYPTRACE_NCURSES
-
-static bool top_on_terminal(void)
-{
-	return stdscr && !isendwin();
-}
+#define ON_TERMINAL (stdscr && !isendwin())
+#else
+#define ON_TERMINAL false
+#endif
 
 /* To the descriptor: stdout is a stream in front of it, which has none and shows what steers (terminal.c). */
 static void top_screen_open(void)
 {
+#ifdef HYPTRACE_NCURSES
 	int fd = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? dup(STDOUT_FILENO) : -1;
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 	SCREEN *s = out ? newterm(NULL, out, stdin) : NULL;
@@ -153,38 +136,45 @@ static void top_screen_open(void)
 	cbreak();
 	noecho();
 	curs_set(0);
-}
-
-static void top_screen_close(void)
-{
-	if (top_on_terminal())
-		endwin();
+#endif
 }
 
 /* False: nobody reads it any more. */
 static bool top_screen_show(const struct top_view *v, const char *text)
 {
+#ifdef HYPTRACE_NCURSES
 	int row = 1;
 
-	if (!top_on_terminal())
-		return top_print(text);
-	erase();
-	mvprintw(0, 0, "hyptrace top%s   p pause  s by %s  v by %s  q quit", v->paused ? " (paused)" : "",
-		 v->by_time ? "number" : "time", v->vcpus ? "guest" : "vCPU");
-	while (*text && row < LINES) {
-		int len = (int)strcspn(text, "\n");
+	if (ON_TERMINAL) {
+		erase();
+		mvprintw(0, 0, "hyptrace top%s   p pause  s by %s  v by %s  q quit",
+			 v->paused ? " (paused)" : "", v->by_time ? "number" : "time",
+			 v->vcpus ? "guest" : "vCPU");
+		while (*text && row < LINES) {
+			int len = (int)strcspn(text, "\n");
 
-		mvaddnstr(row++, 0, text, len < COLS ? len : COLS);
-		text += len + (text[len] == '\n');
+			mvaddnstr(row++, 0, text, len < COLS ? len : COLS);
+			text += len + (text[len] == '\n');
+		}
+		refresh();
+		return true;
 	}
-	refresh();
-	return true;
+#endif
+	fputs(text, stdout);
+	fputc('\n', stdout);
+	fflush(stdout);
+	return !ferror(stdout);
 }
 
+/* Waits for a key, if there are any, or until stop_fd is readable (quit), so many ms at most. */
 static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 {
-	top_wait(v, top_on_terminal() ? STDIN_FILENO : -1, stop_fd, ms);
-	if (!top_on_terminal())
+	struct pollfd p[] = { { .fd = stop_fd, .events = POLLIN },
+			      { .fd = ON_TERMINAL ? STDIN_FILENO : -1, .events = POLLIN } };
+
+	v->quit |= poll(p, 2, ms) > 0 && p[0].revents;
+#ifdef HYPTRACE_NCURSES
+	if (!ON_TERMINAL)
 		return;
 	timeout(0); /* without a key it may still be a new size */
 	switch (getch()) {
@@ -201,30 +191,8 @@ static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 	case 'q':
 		v->quit = true;
 	}
-}
-
-#else
-
-static void top_screen_open(void)
-{
-}
-
-static void top_screen_close(void)
-{
-}
-
-/* False: nobody reads it any more. */
-static bool top_screen_show(const struct top_view *v, const char *text)
-{
-	return top_print(text);
-}
-
-static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
-{
-	top_wait(v, -1, stop_fd, ms);
-}
-
 #endif
+}
 
 static int top_once(struct top *t)
 {
@@ -257,18 +225,22 @@ static int top_screens(struct top *t)
 		if (!ended && !ret)
 			top_screen_keys(&t->view, stop_fd, (int)t->o->window);
 	}
-	top_screen_close();
+#ifdef HYPTRACE_NCURSES
+	if (ON_TERMINAL)
+		endwin();
+#endif
 	close(stop_fd);
 	if (!ret && ended)
-		log_info(t->log, "'%s' has ended", t->o->files.v[0]);
+		log_info(t->log, "'%s' has ended", t->o->f.files.v[0]);
 	buf_release(&text);
 	return ret;
 }
 
-static int top_run(const struct top_opts *o, const struct log *log)
+static int top_run(void *opts, const struct log *log)
 {
+	const struct top_opts *o = opts;
 	struct top t = { .o = o, .log = log, .view = { .by_time = true, .vcpus = true } };
-	int ret = live_wait(&t.live, o->files.v[0], log);
+	int ret = live_wait(&t.live, o->f.files.v[0], log);
 
 	if (ret)
 		return ret;
@@ -285,11 +257,12 @@ out:
 	return ret;
 }
 
-static bool top_check(const struct top_opts *o)
+static bool top_check(void *opts)
 {
-	const char *wrong = o->files.n > 1			 ? "one recording at a time"
-			    : !o->once && o->form != ANSWER_TEXT ? "--json and --csv need --once"
-								 : NULL;
+	const struct top_opts *o = opts;
+	const char *wrong = o->f.files.n > 1			   ? "one recording at a time"
+			    : !o->once && o->f.form != ANSWER_TEXT ? "--json and --csv need --once"
+								   : NULL;
 
 	if (wrong)
 		fprintf(stderr, "hyptrace: top: %s\n", wrong);
@@ -299,15 +272,7 @@ static bool top_check(const struct top_opts *o)
 int cmd_top(int argc, char **argv)
 {
 	struct top_opts o = { .window = 1000 };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
-	int status;
 
 	memory_or_end();
-	if (command_files(&top_table, argc, argv, &o, &o.files, &status) && top_check(&o)) {
-		console.quiet = o.quiet;
-		status = console_status(&console, top_run(&o, &log));
-	}
-	strlist_release(&o.files);
-	return status;
+	return command_read(&top_table, argc, argv, &o, top_check, top_run);
 }

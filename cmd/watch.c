@@ -114,8 +114,6 @@ const struct opts_table watch_table = {
 
 #ifdef HYPTRACE_TRACEFS
 
-/* ---- tables ------------------------------------------------------------------------------------- */
-
 /* Upper bound of the bucket that the 99th percentile lies in; not known: beyond all bounds. */
 static struct answer_cell cell_p99(const struct watch_counts *c)
 {
@@ -193,8 +191,6 @@ static int watch_print(struct watcher *w, const struct watch_opts *o, const stru
 	buf_release(&text);
 	return ret;
 }
-
-/* ---- dumps -------------------------------------------------------------------------------------- */
 
 #define DUMP_FREE	  (1ull << 30) /* bytes that a dump leaves on the disk */
 #define DUMP_WAIT_MINUTES 10
@@ -291,8 +287,6 @@ static void dumps_go_on(struct watch_dumps *d, const struct log *log)
 	free(d->file);
 	d->file = NULL;
 }
-
-/* ---- looks -------------------------------------------------------------------------------------- */
 
 /* Metrics to a file and to readers. server NULL: there are none. */
 static int watch_publish(struct watcher *w, const struct watch_opts *o, struct serve *server,
@@ -399,8 +393,6 @@ static int watch_run(struct watch_opts *o, const struct log *log, bool *part)
 }
 
 #endif
-
-/* ---- the command -------------------------------------------------------------------------------- */
 
 int cmd_watch(int argc, char **argv)
 {

@@ -5,19 +5,14 @@
 #include "latency-answer.h"
 
 struct why_opts {
+	struct files_opts f;
 	struct latency_question q;
 	const char *tail_text, *task, *span, *desc;
 	char *words[2]; /* --task's events */
 	double tail;	/* 0 to 1 */
 	bool asks;	/* of instances */
 	bool diff;	/* for diff's command */
-	enum answer_form form;
-	bool quiet;
-	struct times_opts times;
-	struct strlist files;
 };
-
-/* ---- command line --------------------------------------------------------------------------------- */
 
 #define WHY(field) .off = offsetof(struct why_opts, field)
 
@@ -36,9 +31,9 @@ static const struct opt why_rows_opts[] = {
 	OPT(0, "diff", NULL, "what vCPUs lose more time to in recording B than in A: diff --causes A B",
 	    opts_set_flag, WHY(diff)),
 	OPT(0, "tail", "PERCENTILE", "from where on instances are slow (99)", opts_set_text, WHY(tail_text)),
-	OPT_JSON("for programs, as JSON", WHY(form)),
-	OPT_CSV("for programs, as CSV", WHY(form)),
-	OPT_FILES(WHY),
+	OPT_JSON("for programs, as JSON", FILES(form)),
+	OPT_CSV("for programs, as CSV", FILES(form)),
+	OPT_FILES(FILES),
 };
 
 const struct opts_table why_table = {
@@ -76,14 +71,12 @@ static const char *why_task_pair(struct why_opts *o)
 	return o->q.from && o->q.to ? NULL : errno_text(-ENOMEM);
 }
 
-/* False: there is nothing to do but exit with *status. */
-static bool why_parse(struct why_opts *o, int argc, char **argv, int *status)
+static bool why_check(void *opts)
 {
+	struct why_opts *o = opts;
 	const char *wrong;
 	char *end = NULL;
 
-	if (!command_files(&why_table, argc, argv, o, &o->files, status))
-		return false;
 	o->tail = o->tail_text ? strtod(o->tail_text, &end) / 100 : 0.99;
 	o->asks = o->q.preset || o->q.from || o->q.to || o->q.key;
 	if (o->asks + !!o->task + !!o->span > 1)
@@ -101,8 +94,6 @@ static bool why_parse(struct why_opts *o, int argc, char **argv, int *status)
 		fprintf(stderr, "hyptrace why: %s\n", wrong);
 	return !wrong && (!o->asks || o->span || !latency_question_check(&o->q));
 }
-
-/* ---- the tail -------------------------------------------------------------------------------------- */
 
 /* All that the answer needs. */
 struct why_job {
@@ -204,12 +195,10 @@ static void why_print_causes(struct why_job *j)
 	buf_release(&what);
 }
 
-/* ---- examples ----------------------------------------------------------------------------------------- */
-
 static void why_files(const struct why_job *j, struct buf *out)
 {
-	for (size_t i = 0; i < j->o->files.n; i++)
-		shell_word(out, j->o->files.v[i]);
+	for (size_t i = 0; i < j->o->f.files.n; i++)
+		shell_word(out, j->o->f.files.v[i]);
 }
 
 /* The commands that show an instance: path leads to the last event by which a task comes to its CPU. */
@@ -290,8 +279,6 @@ static void why_print_examples(struct why_job *j)
 		answer_table_end(a);
 }
 
-/* ---- notes --------------------------------------------------------------------------------------- */
-
 static void why_print_notes(struct why_job *j)
 {
 	const struct why_row *total = &j->c.v[j->c.n];
@@ -369,8 +356,6 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 	return ret;
 }
 
-/* ---- findings ------------------------------------------------------------------------------------ */
-
 #define WHY_FINDINGS 10
 
 static int why_print_findings(struct why_job *j, uint64_t *damaged)
@@ -424,14 +409,12 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 	return ret;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------- */
-
 static int why_answer(struct why_job *j, struct buf *out, uint64_t *damaged)
 {
 	int ret;
 
-	j->text = j->o->form == ANSWER_TEXT;
-	answer_begin(&j->answer, j->o->form, out);
+	j->text = j->o->f.form == ANSWER_TEXT;
+	answer_begin(&j->answer, j->o->f.form, out);
 	j->answer.ticks = inputs_in_ticks(j->in);
 	ret = j->o->asks ? why_print_tail(j, damaged) : why_print_findings(j, damaged);
 	answer_end(&j->answer);
@@ -441,7 +424,7 @@ static int why_answer(struct why_job *j, struct buf *out, uint64_t *damaged)
 int why_json(const struct inputs *in, const struct strlist *files, struct buf *out, uint64_t *damaged,
 	     const struct log *log)
 {
-	struct why_opts o = { .form = ANSWER_JSON, .files = *files };
+	struct why_opts o = { .f = { .form = ANSWER_JSON, .files = *files } };
 	struct why_job j = { .o = &o, .log = log, .in = in };
 	uint64_t met = 0;
 	int ret = why_answer(&j, out, &met);
@@ -450,11 +433,30 @@ int why_json(const struct inputs *in, const struct strlist *files, struct buf *o
 	return ret;
 }
 
+static int why_run(void *opts, const struct log *log)
+{
+	struct why_opts *o = opts;
+	struct why_job j = { .o = o, .log = log };
+	struct hyptrace *files = NULL;
+	struct buf out = { 0 };
+	uint64_t damaged = 0;
+	int ret = command_open(&files, &o->f.files, 0, &o->f.times, log);
+
+	snprintf(j.p, sizeof(j.p), "p%.6g", o->tail * 100);
+	if (!ret) {
+		j.in = handle_inputs(files);
+		ret = why_answer(&j, &out, &damaged) ?: print_answer(&out, log);
+		buf_release(&out);
+	}
+	if (damaged)
+		log_damage(log, damaged);
+	hyptrace_close(files);
+	return damaged ? -EBADMSG : ret;
+}
+
 int cmd_why(int argc, char **argv)
 {
 	struct why_opts o = { 0 };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
 	int status;
 
 	for (int i = 1; i < argc; i++)
@@ -463,29 +465,9 @@ int cmd_why(int argc, char **argv)
 			return cmd_diff(argc, argv);
 		}
 	memory_or_end();
-	if (why_parse(&o, argc, argv, &status)) {
-		struct why_job j = { .o = &o, .log = &log };
-		struct hyptrace *files = NULL;
-		struct buf out = { 0 };
-		uint64_t damaged = 0;
-		int ret;
-
-		console.quiet = o.quiet;
-		snprintf(j.p, sizeof(j.p), "p%.6g", o.tail * 100);
-		ret = command_open(&files, &o.files, 0, &o.times, &log);
-		if (!ret) {
-			j.in = handle_inputs(files);
-			ret = why_answer(&j, &out, &damaged) ?: print_answer(&out, &log);
-			buf_release(&out);
-		}
-		if (damaged)
-			log_damage(&log, damaged);
-		hyptrace_close(files);
-		status = damaged ? EXIT_FAILED : console_status(&console, ret);
-	}
+	status = command_read(&why_table, argc, argv, &o, why_check, why_run);
 	free(o.words[0]);
 	free(o.words[1]);
 	latency_question_release(&o.q);
-	strlist_release(&o.files);
 	return status;
 }

@@ -22,8 +22,6 @@ event_text_ask hyptrace_plugin_text;
 
 struct hypertrace_event;
 
-/* ---- fields -------------------------------------------------------------------- */
-
 /* A record and its event. A read beyond the record's bytes gives 0 or "" and sets bad. */
 struct view {
 	struct tep_event *event;
@@ -55,16 +53,12 @@ bool hypertrace_record(struct view *v, struct hypertrace_event *e);
 void view_put_task(struct trace_seq *s, struct view *v, const char *field);
 void view_put_function(struct trace_seq *s, struct view *v, const char *pc);
 
-/* ---- guests ---------------------------------------------------------------------- */
-
 /*
  * Functions of a guest are the program's to find, which has the guest's file: trace-cmd
  * report and hyptrace do. NULL in programs that do not.
  */
 extern __typeof__(tep_plugin_kvm_get_func) tep_plugin_kvm_get_func __attribute__((weak));
 extern __typeof__(tep_plugin_kvm_put_func) tep_plugin_kvm_put_func __attribute__((weak));
-
-/* ---- events -------------------------------------------------------------------- */
 
 #define NEEDS_MAX 8
 #define ROWS_MAX  6
@@ -125,8 +119,6 @@ void relays_free(struct tep_handle *tep);
 int relay_pass(struct relay *r, struct trace_seq *s, struct tep_record *record, struct tep_event *event);
 /* To be called by func at its start. */
 void relay_retire(struct relay *r);
-
-/* ---- options ---------------------------------------------------------------------- */
 
 /* A plugin has no log: a line on standard error, "hyptrace <plugin>: ...". */
 void plugin_warn(const char *plugin, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

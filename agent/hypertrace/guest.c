@@ -300,19 +300,6 @@ static const struct hypertrace_way *const ways[] = { &hypertrace_ivshmem, &hyper
 #define N_WAYS	(sizeof(ways) / sizeof(ways[0]))
 #define N_FOUND 2 /* the first so many are tried without being asked for */
 
-static const struct hypertrace_way *way_named(const char *where, const char **at)
-{
-	for (size_t i = 0; where && i < N_WAYS; i++) {
-		size_t len = strlen(ways[i]->name);
-
-		if (strncmp(where, ways[i]->name, len) || (where[len] && where[len] != ':'))
-			continue;
-		*at = where[len] ? where + len + 1 : NULL;
-		return ways[i];
-	}
-	return NULL;
-}
-
 static int way_open(const struct hypertrace_way *w, const char *at)
 {
 	int ret;
@@ -326,12 +313,15 @@ static int way_open(const struct hypertrace_way *w, const char *at)
 
 static int way_find(const char *where)
 {
-	const char *at, *env = getenv("HYPERTRACE");
-	const struct hypertrace_way *w = way_named(env && *env ? env : where, &at);
+	const char *env = getenv("HYPERTRACE"), *named = env && *env ? env : where;
 	int ret = -EINVAL;
 
-	if (w)
-		return way_open(w, at);
+	for (size_t i = 0; named && i < N_WAYS; i++) {
+		size_t len = strlen(ways[i]->name);
+
+		if (!strncmp(named, ways[i]->name, len) && (!named[len] || named[len] == ':'))
+			return way_open(ways[i], named[len] ? named + len + 1 : NULL);
+	}
 	if (env && *env)
 		return -EINVAL;
 	for (size_t i = 0; i < N_FOUND && ret; i++)

@@ -85,14 +85,6 @@ static bool json_plain_byte(uint8_t c)
 	return (c >= 0x20) & (c < 0x7f) & (c != '"') & (c != '\\');
 }
 
-/* Of the two and three bytes that controls have beyond ASCII. */
-static unsigned int json_code_point(const uint8_t *p, size_t n)
-{
-	unsigned int low = (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
-
-	return n == 2 ? low : (low & 0x3ff) << 6 | (p[2] & 0x3fu);
-}
-
 void json_quoted(struct buf *out, const char *s, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)s;
@@ -120,10 +112,13 @@ void json_quoted(struct buf *out, const char *s, size_t len)
 				buf_printf(out, "\\u%04x", c);
 			else
 				buf_add(out, &c, 1);
-		} else if (escape_control(p, len))
-			buf_printf(out, "\\u%04x", json_code_point(p, n));
-		else
+		} else if (escape_control(p, len)) { /* beyond ASCII they have two or three bytes */
+			unsigned int low = (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+
+			buf_printf(out, "\\u%04x", n == 2 ? low : (low & 0x3ff) << 6 | (p[2] & 0x3fu));
+		} else {
 			buf_add(out, p, n);
+		}
 		n = n ? n : 1;
 		p += n;
 		len -= n;

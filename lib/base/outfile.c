@@ -216,25 +216,17 @@ static int outfile_close_fd(struct outfile *o)
 	return close(fd) < 0 ? -errno : 0;
 }
 
-static int part_put_in_place(struct outfile *o)
-{
-	int ret;
-
-	if (fsync(o->fd) < 0)
-		return -errno;
-	if (!outfile_is_own(o))
-		return -ESTALE;
-	ret = outfile_close_fd(o);
-	if (ret)
-		return ret;
-	return renameat(o->dir, o->part, o->dir, o->name) < 0 ? -errno : 0;
-}
-
 int outfile_close(struct outfile *o, int ret)
 {
 	bool own = o->part && outfile_is_own(o);
 
-	ret = ret ?: o->part ? part_put_in_place(o) : outfile_close_fd(o);
+	if (!ret && o->part && fsync(o->fd) < 0)
+		ret = -errno;
+	if (!ret && o->part && !outfile_is_own(o))
+		ret = -ESTALE;
+	ret = ret ?: outfile_close_fd(o);
+	if (!ret && o->part && renameat(o->dir, o->part, o->dir, o->name) < 0)
+		ret = -errno;
 	if (ret && own)
 		unlinkat(o->dir, o->part, 0);
 	if (ret && ret != -EINVAL && ret != -ENOTSUP)
@@ -243,31 +235,25 @@ int outfile_close(struct outfile *o, int ret)
 	return ret;
 }
 
-static int outdir_empty(int fd, unsigned int deep);
-
-static int outdir_remove(int fd, const char *name, unsigned int deep)
-{
-	int below, ret;
-
-	if (!unlinkat(fd, name, 0))
-		return 0;
-	if (errno != EISDIR || !deep)
-		return -errno;
-	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (below < 0)
-		return -errno;
-	ret = outdir_empty(below, deep - 1);
-	close(below);
-	return ret || !unlinkat(fd, name, AT_REMOVEDIR) ? ret : -errno;
-}
-
 static int outdir_empty(int fd, unsigned int deep)
 {
 	struct strlist names = { 0 };
 	int ret = read_dir_at(fd, ".", &names);
 
-	for (size_t i = 0; !ret && i < names.n; i++)
-		ret = outdir_remove(fd, names.v[i], deep);
+	for (size_t i = 0; !ret && i < names.n; i++) {
+		int below;
+
+		if (!unlinkat(fd, names.v[i], 0))
+			continue;
+		if (errno == EISDIR && deep)
+			below = openat(fd, names.v[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		else
+			below = -1;
+		ret = below < 0 ? -errno : outdir_empty(below, deep - 1);
+		fd_close(&below);
+		if (!ret && unlinkat(fd, names.v[i], AT_REMOVEDIR) < 0)
+			ret = -errno;
+	}
 	strlist_release(&names);
 	return ret;
 }
@@ -320,22 +306,18 @@ int outdir_open(struct outfile *o, const char *path, const struct log *log)
 	return ret;
 }
 
-static int outdir_put_in_place(struct outfile *o)
+int outdir_close(struct outfile *o, int ret)
 {
 	struct stat st;
 
-	if (syncfs(o->fd) < 0)
-		return -errno;
-	if (!outfile_is_own(o))
-		return -ESTALE;
-	if (!fstatat(o->dir, o->name, &st, AT_SYMLINK_NOFOLLOW))
-		return -EEXIST;
-	return renameat(o->dir, o->part, o->dir, o->name) < 0 ? -errno : 0;
-}
-
-int outdir_close(struct outfile *o, int ret)
-{
-	ret = ret ?: outdir_put_in_place(o);
+	if (!ret && syncfs(o->fd) < 0)
+		ret = -errno;
+	if (!ret && !outfile_is_own(o))
+		ret = -ESTALE;
+	if (!ret && !fstatat(o->dir, o->name, &st, AT_SYMLINK_NOFOLLOW))
+		ret = -EEXIST;
+	if (!ret && renameat(o->dir, o->part, o->dir, o->name) < 0)
+		ret = -errno;
 	if (ret && outfile_is_own(o) && !outdir_empty(o->fd, OUTDIR_DEEP))
 		unlinkat(o->dir, o->part, AT_REMOVEDIR);
 	if (ret)

@@ -87,16 +87,6 @@ int program_output(const char *const *argv, struct buf *out, size_t max, int tim
 
 const struct command command_none = { .pid = -1, .go = -1, .exec_error = -1, .end_fd = -1 };
 
-static int become_user(const struct passwd *pw)
-{
-	if (initgroups(pw->pw_name, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 || setuid(pw->pw_uid) < 0)
-		return -errno;
-	setenv("HOME", pw->pw_dir, 1);
-	setenv("USER", pw->pw_name, 1);
-	setenv("LOGNAME", pw->pw_name, 1);
-	return 0;
-}
-
 int command_fork(struct command *c, char **argv, const char *user)
 {
 	const struct passwd *pw = user ? getpwnam(user) : NULL;
@@ -116,14 +106,21 @@ int command_fork(struct command *c, char **argv, const char *user)
 	if (!c->pid) {
 		sigset_t none;
 		char byte;
-		int ret;
+		int ret = 0;
 
 		close(go[1]);
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		if (read_all(go[0], &byte, 1) != 1)
 			_exit(127); /* never let go */
-		ret = pw ? become_user(pw) : 0;
+		if (pw && (initgroups(pw->pw_name, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 ||
+			   setuid(pw->pw_uid) < 0))
+			ret = -errno;
+		if (pw) {
+			setenv("HOME", pw->pw_dir, 1);
+			setenv("USER", pw->pw_name, 1);
+			setenv("LOGNAME", pw->pw_name, 1);
+		}
 		ret = ret ?: execvp(argv[0], argv) < 0 ? -errno : 0;
 		write_all(tell[1], &ret, sizeof(ret));
 		_exit(127);

@@ -72,18 +72,9 @@ static int filetime_set_option(struct filetime *t, const struct reader_option *o
 	}
 }
 
-static bool clock_counts_ns(const char *clock)
-{
-	static const char *const clocks[] = { "local", "global", "uptime", "perf", "tsc2nsec", "tai" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
-		if (!strcmp(clock, clocks[i]))
-			return true;
-	return !strncmp(clock, "mono", 4);
-}
-
 int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags, const struct log *log)
 {
+	static const char *const in_ns[] = { "local", "global", "uptime", "perf", "tsc2nsec", "tai" };
 	const struct reader_info *info = reader_info(r);
 
 	*t = (struct filetime){ 0 };
@@ -98,10 +89,9 @@ int filetime_read(struct filetime *t, const struct reader *r, unsigned int flags
 	/* in version 6 the clock stands behind the table of CPUs */
 	if (!t->clock[0] && info->version == 6 && info->n_buffers)
 		snprintf(t->clock, sizeof(t->clock), "%s", info->buffers[0].clock);
-	if (!t->clock[0] || t->mult)
-		t->seconds = true;
-	else
-		t->seconds = !(flags & FILETIME_RAW) && clock_counts_ns(t->clock);
+	t->seconds = !t->clock[0] || t->mult || (!(flags & FILETIME_RAW) && !strncmp(t->clock, "mono", 4));
+	for (size_t i = 0; i < ARRAY_SIZE(in_ns) && !(flags & FILETIME_RAW); i++)
+		t->seconds |= !strcmp(t->clock, in_ns[i]);
 	return 0;
 }
 

@@ -163,25 +163,26 @@ static struct filter_span filter_text(const struct filter *f, const struct filte
 	return (struct filter_span){ s, strlen(s) };
 }
 
-static bool filter_texts(const struct filter *f, const struct filter_test *t, const struct filter_record *r)
-{
-	char number[NUMBER_MAX];
-	struct filter_span span = filter_text(f, t, r, number);
-
-	if (t->kind == FILTER_IS_TEXT)
-		return span.len == t->text.len && !memcmp(span.s, t->text.s, span.len);
-	/* regexec() for texts without a NUL */
-	return re_search(t->pattern, span.s, (regoff_t)span.len, 0, (regoff_t)span.len, NULL) >= 0;
-}
-
 bool filter_match(const struct filter *f, const struct filter_record *r)
 {
 	uint32_t at = r->id < f->n_entries ? f->entry[r->id] : FILTER_REJECT;
 
 	while (at >= FILTER_FIRST) {
 		const struct filter_test *t = &f->tests[at];
-		bool yes = t->kind == FILTER_IS_NUMBER ? filter_number(f, t, r) : filter_texts(f, t, r);
+		char number[NUMBER_MAX];
+		struct filter_span span;
+		bool yes;
 
+		if (t->kind == FILTER_IS_NUMBER) {
+			yes = filter_number(f, t, r);
+		} else {
+			span = filter_text(f, t, r, number);
+			yes = t->kind == FILTER_IS_TEXT
+				      ? span.len == t->text.len && !memcmp(span.s, t->text.s, span.len)
+				      /* regexec() for texts without a NUL */
+				      : re_search(t->pattern, span.s, (regoff_t)span.len, 0,
+						  (regoff_t)span.len, NULL) >= 0;
+		}
 		at = yes ? t->yes : t->no;
 	}
 	return at == FILTER_ACCEPT;
@@ -219,22 +220,6 @@ static void filter_test_number(struct filter_compiler *c, const struct tep_forma
 		return;
 	t->of = FILTER_OF_COMM;
 	t->load = field_load_word(tep_find_common_field((struct tep_event *)c->event, "common_pid"));
-}
-
-static void filter_test_text(struct filter_compiler *c, const struct tep_format_field *field,
-			     struct filter_test *t)
-{
-	filter_test_number(c, field, t);
-	if (!field->event)
-		return;
-	if (field->flags & TEP_FIELD_IS_STRING) {
-		t->of = FILTER_OF_STRING;
-		t->load = field_load(field);
-	} else if (field->flags & (TEP_FIELD_IS_POINTER | TEP_FIELD_IS_LONG)) {
-		t->of = FILTER_OF_FUNCTION;
-		/* its table of functions is made by the first who asks: before there are threads */
-		tep_find_function(c->f->parsed->tep, 0);
-	}
 }
 
 /* The constant of a comparison or an operation with a field. */
@@ -282,6 +267,7 @@ static uint32_t filter_compile_str(struct filter_compiler *c, const struct tep_f
 	struct filter_test t = { .kind = text ? FILTER_IS_TEXT : FILTER_IS_PATTERN,
 				 .yes = negated ? no : yes,
 				 .no = negated ? yes : no };
+	const struct tep_format_field *field = arg->str.field;
 
 	if (text) {
 		t.text.s = arg->str.val;
@@ -289,7 +275,15 @@ static uint32_t filter_compile_str(struct filter_compiler *c, const struct tep_f
 	} else {
 		t.pattern = (regex_t *)&arg->str.reg;
 	}
-	filter_test_text(c, arg->str.field, &t);
+	filter_test_number(c, field, &t);
+	if (field->event && field->flags & TEP_FIELD_IS_STRING) {
+		t.of = FILTER_OF_STRING;
+		t.load = field_load(field);
+	} else if (field->event && field->flags & (TEP_FIELD_IS_POINTER | TEP_FIELD_IS_LONG)) {
+		t.of = FILTER_OF_FUNCTION;
+		/* its table of functions is made by the first who asks: before there are threads */
+		tep_find_function(c->f->parsed->tep, 0);
+	}
 	return filter_add_test(c, &t);
 }
 
@@ -345,34 +339,26 @@ static int filter_compile(struct filter *f)
 	return f->entry ? c.status : -ENOMEM;
 }
 
-static int filter_parse(struct filter *f, const char *text, char *why, size_t size)
-{
-	enum tep_errno error = tep_filter_add_filter_str(f->parsed, text);
-	char said[2 * TEP_FILTER_ERROR_BUFSZ] = "";
-	const char *line;
-
-	if ((int)error >= 0)
-		return 0;
-	if (error == TEP_ERRNO__MEM_ALLOC_FAILED)
-		return -ENOMEM;
-	tep_filter_strerror(f->parsed, error, said, sizeof(said));
-	line = strrchr(said, '\n'); /* it may show the place in two lines before */
-	snprintf(why, size, "%s", line ? line + 1 : said);
-	return -EINVAL;
-}
-
 int filter_open(struct filter **out, struct tep_handle *tep, const char *text, char *why, size_t size)
 {
 	struct filter *f = calloc(1, sizeof(*f));
-	int ret = -ENOMEM;
+	int ret = -ENOMEM, error;
 
 	if (!f)
 		return ret;
 	f->parsed = tep_filter_alloc(tep);
 	if (!f->parsed)
 		goto fail;
-	ret = filter_parse(f, text, why, size);
-	if (ret)
+	error = (int)tep_filter_add_filter_str(f->parsed, text);
+	if (error < 0 && error != (int)TEP_ERRNO__MEM_ALLOC_FAILED) {
+		char said[2 * TEP_FILTER_ERROR_BUFSZ] = "", *line;
+
+		tep_filter_strerror(f->parsed, (enum tep_errno)error, said, sizeof(said));
+		line = strrchr(said, '\n'); /* it may show the place in two lines before */
+		snprintf(why, size, "%s", line ? line + 1 : said);
+		ret = -EINVAL;
+	}
+	if (error < 0)
 		goto fail;
 	ret = filter_compile(f);
 	if (ret)

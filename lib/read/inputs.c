@@ -181,16 +181,6 @@ const struct input *inputs_host(const struct inputs *all, const struct input *gu
 	return NULL;
 }
 
-/* "dir/trace-NAME.dat", as record names guests' files: NAME; of others the name without ".dat". */
-static char *machine_of_path(const char *path)
-{
-	const char *base = basename(path);
-	size_t len = strlen(base);
-
-	len -= len > 4 && !strcmp(base + len - 4, ".dat") ? 4 : 0;
-	return len > 6 && !strncmp(base, "trace-", 6) ? strndup(base + 6, len - 6) : strndup(base, len);
-}
-
 /* The only machine that is no guest is "host"; where there are several, each is called by its file. */
 static int name_machines(struct inputs *all)
 {
@@ -204,12 +194,16 @@ static int name_machines(struct inputs *all)
 	}
 	for (size_t i = 0; i < all->n; i++) {
 		struct input *in = &all->v[i];
-		const char *name = guest_name(all, in);
+		const char *name = guest_name(all, in), *base = basename(in->path);
+		size_t len = strlen(base), prefix = strncmp(base, "trace-", 6) ? 0 : 6;
 
+		/* "dir/trace-NAME.dat", as record names guests' files: NAME; of others the name without
+		 * ".dat" */
+		len -= len > 4 && !strcmp(base + len - 4, ".dat") ? 4 : 0;
+		prefix = len > prefix ? prefix : 0;
 		if (!in->guest && n_hosts == 1)
-			in->machine = strdup("host");
-		else
-			in->machine = name && *name ? strdup(name) : machine_of_path(in->path);
+			name = "host";
+		in->machine = name && *name ? strdup(name) : strndup(base + prefix, len - prefix);
 		if (!in->machine)
 			return -ENOMEM;
 	}
@@ -273,29 +267,20 @@ const struct input *inputs_guest(const struct inputs *all, const struct input *h
 	return NULL;
 }
 
-/* The guest that the task of a host's record runs, if both their files are loaded. */
-static const struct input *guest_running(const struct tep_event *event, struct tep_record *record)
+/* Returns a guest's function; called by libtraceevent's kvm plugin on x86 and our kvm-arm64 plugin. */
+const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
+				    unsigned long long *val)
 {
+	const struct input *guest = NULL; /* that the task of a host's record runs */
 	const struct offset_vcpu *vcpu;
-	const struct input *guest = NULL;
+	const char *func;
 
+	pthread_mutex_lock(&tep_lock); /* libtraceevent sorts the symbols when the first one is asked for */
 	for (const struct inputs *all = loaded; all; all = all->next)
 		for (size_t i = 0; i < all->n; i++)
 			if (all->v[i].tep == event->tep)
 				guest = inputs_guest(all, &all->v[i], tep_data_pid(event->tep, record),
 						     &vcpu);
-	return guest;
-}
-
-/* Returns a guest's function; called by libtraceevent's kvm plugin on x86 and our kvm-arm64 plugin. */
-const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
-				    unsigned long long *val)
-{
-	const struct input *guest;
-	const char *func;
-
-	pthread_mutex_lock(&tep_lock); /* libtraceevent sorts the symbols when the first one is asked for */
-	guest = guest_running(event, record);
 	func = guest ? tep_find_function(guest->tep, *val) : NULL;
 	if (func)
 		*val = tep_find_function_address(guest->tep, *val);

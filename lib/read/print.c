@@ -2,7 +2,6 @@
 /* Records as text: by a program for each event, or by libtraceevent where that cannot be. */
 #include "read/print.h"
 
-#include "read/pipeline.h"
 #include "read/text.h"
 
 /* Way to print an event of an input. */

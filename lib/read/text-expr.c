@@ -1,8 +1,58 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The numbers in a print format: libtraceevent's trees made smaller, and what they come to for a record. */
+/* Parts of a program for an event's text while it is made: numbers and strings of the print format's
+ * arguments, pieces, memory, and what does not compile. */
 #include <ctype.h>
+#include <dlfcn.h>
+#include <stdarg.h>
 
 #include "text-priv.h"
+
+void text_refuse(struct text_build *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (b->ret)
+		return;
+	b->ret = -ENOTSUP;
+	va_start(ap, fmt);
+	vsnprintf(b->why, TEXT_WHY_MAX, fmt, ap);
+	va_end(ap);
+}
+
+bool text_since_1_8(void)
+{
+	return dlsym(RTLD_DEFAULT, "tep_get_sub_buffer_data_size");
+}
+
+void *text_alloc(struct text_build *b, size_t n)
+{
+	void *p = arena_alloc(&b->p->arena, n);
+
+	if (!p)
+		b->ret = -ENOMEM;
+	return p;
+}
+
+const char *text_copy(struct text_build *b, const char *s, size_t len)
+{
+	char *copy = text_alloc(b, len + 1);
+
+	return copy ? memcpy(copy, s, len) : NULL;
+}
+
+struct text_piece *text_piece_add(struct text_build *b, enum text_piece_kind kind)
+{
+	const struct text_piece piece = { .before = text_copy(b, buf_str(&b->before), b->before.len),
+					  .before_len = b->before.len,
+					  .kind = kind };
+
+	if (!piece.before || array_push(&b->p->pieces, &b->p->n, &piece, sizeof(piece))) {
+		b->ret = -ENOMEM;
+		return NULL;
+	}
+	b->before.len = 0;
+	return &b->p->pieces[b->p->n - 1];
+}
 
 static const struct text_expr *text_expr_const(struct text_build *b, uint64_t value)
 {
@@ -20,7 +70,8 @@ struct text_place text_place(const struct tep_format_field *f)
 				    .relative = f->flags & TEP_FIELD_IS_RELATIVE };
 }
 
-struct tep_format_field *text_arg_field(struct text_build *b, struct tep_print_arg *arg)
+/* The field that an argument is, looked up by its name; NULL: none. */
+static struct tep_format_field *text_arg_field(struct text_build *b, struct tep_print_arg *arg)
 {
 	return arg->field.field ? arg->field.field : tep_find_any_field(b->p->event, arg->field.name);
 }
@@ -32,18 +83,6 @@ const struct text_expr *text_expr_load(struct text_build *b, const struct tep_fo
 	if (e)
 		*e = (struct text_expr){ .op = raw ? TEXT_LOAD_RAW : TEXT_LOAD, .at = text_place(f) };
 	return e;
-}
-
-/* A number, or a name that libtraceevent looks for among the kernel's symbols, which it has no call for. */
-static const struct text_expr *text_expr_atom(struct text_build *b, const char *atom)
-{
-	uint64_t value = strtoull(atom, NULL, 0);
-
-	if (!value && !isdigit((unsigned char)*atom)) {
-		text_refuse(b, "the symbol %s", atom);
-		return NULL;
-	}
-	return text_expr_const(b, value);
 }
 
 /* Bits that a cast keeps, by the type's name; the sign is never extended. */
@@ -71,14 +110,6 @@ static uint64_t text_type_mask(const char *type, size_t len)
 	return UINT64_MAX;
 }
 
-/* Of what a pointer of that type points at: "u8 *". */
-static uint64_t text_item_mask(const char *type)
-{
-	size_t len = strlen(type);
-
-	return len > 2 && type[len - 1] == '*' ? text_type_mask(type, len - 2) : UINT64_MAX;
-}
-
 static const struct text_expr *text_expr_mask(struct text_build *b, const struct text_expr *a, uint64_t mask)
 {
 	struct text_expr *e;
@@ -98,6 +129,7 @@ static const struct text_expr *text_expr_index(struct text_build *b, struct tep_
 	const char *type = NULL;
 	struct text_expr *e = text_alloc(b, sizeof(*e));
 	struct tep_format_field *f;
+	size_t len;
 
 	if (!e)
 		return NULL;
@@ -117,7 +149,11 @@ static const struct text_expr *text_expr_index(struct text_build *b, struct tep_
 		e->at.dynamic = true;
 		e->item = e->item ? e->item : sizeof(uint64_t);
 	}
-	return !e->a ? NULL : type ? text_expr_mask(b, e, text_item_mask(type)) : e;
+	if (!e->a)
+		return NULL;
+	/* what a pointer of that type points at: "u8 *" */
+	len = type ? strlen(type) : 0;
+	return len > 2 && type[len - 1] == '*' ? text_expr_mask(b, e, text_type_mask(type, len - 2)) : e;
 }
 
 /* By its first two characters, as libtraceevent knows it; TEXT_CONST: unknown, which counts as 0. */
@@ -197,25 +233,21 @@ static const struct text_expr *text_expr_op(struct text_build *b, struct tep_pri
 	return e->op == TEXT_AND && e->b->op == TEXT_CONST ? text_expr_mask(b, e->a, e->b->value) : e;
 }
 
-static const struct text_expr *text_expr_length(struct text_build *b, const struct tep_format_field *f)
-{
-	struct text_expr *e = text_alloc(b, sizeof(*e));
-
-	if (!e)
-		return NULL;
-	*e = (struct text_expr){ .op = TEXT_LENGTH, .at = text_place(f) };
-	e->at.dynamic = true;
-	return e;
-}
-
 const struct text_expr *text_expr(struct text_build *b, struct tep_print_arg *arg)
 {
 	const struct tep_format_field *f;
 	const struct text_expr *item;
+	struct text_expr *e;
+	uint64_t value;
 
 	switch (arg->type) {
 	case TEP_PRINT_ATOM:
-		return text_expr_atom(b, arg->atom.atom);
+		/* a number, or a name of the kernel's symbols, for which libtraceevent has no call */
+		value = strtoull(arg->atom.atom, NULL, 0);
+		if (value || isdigit((unsigned char)*arg->atom.atom))
+			return text_expr_const(b, value);
+		text_refuse(b, "the symbol %s", arg->atom.atom);
+		return NULL;
 	case TEP_PRINT_FIELD:
 		f = text_arg_field(b, arg);
 		return f ? text_expr_load(b, f, false) : text_expr_const(b, 0);
@@ -226,7 +258,12 @@ const struct text_expr *text_expr(struct text_build *b, struct tep_print_arg *ar
 	case TEP_PRINT_OP:
 		return text_expr_op(b, arg);
 	case TEP_PRINT_DYNAMIC_ARRAY_LEN:
-		return text_expr_length(b, arg->dynarray.field);
+		e = text_alloc(b, sizeof(*e));
+		if (e) {
+			*e = (struct text_expr){ .op = TEXT_LENGTH, .at = text_place(arg->dynarray.field) };
+			e->at.dynamic = true;
+		}
+		return e;
 	case TEP_PRINT_DYNAMIC_ARRAY:
 		text_refuse(b, "an address in libtraceevent's memory");
 		return NULL;
@@ -265,119 +302,169 @@ uint64_t text_expr_most(const struct text_expr *e)
 	}
 }
 
-uint64_t text_load_end(const struct text_record *r, size_t at, size_t n)
+/* Value of a flag or a symbol, as libtraceevent parses it. */
+static int64_t text_name_value(const char *s)
 {
-	uint8_t bytes[8] = { 0 };
-	const struct text_record rest = { bytes, sizeof(bytes), sizeof(bytes) };
+	static const struct {
+		const char *name;
+		int64_t value;
+	} known[] = { { "HI_SOFTIRQ", 0 },	{ "TIMER_SOFTIRQ", 1 },	    { "NET_TX_SOFTIRQ", 2 },
+		      { "NET_RX_SOFTIRQ", 3 },	{ "BLOCK_SOFTIRQ", 4 },	    { "IRQ_POLL_SOFTIRQ", 5 },
+		      { "TASKLET_SOFTIRQ", 6 }, { "SCHED_SOFTIRQ", 7 },	    { "HRTIMER_SOFTIRQ", 8 },
+		      { "RCU_SOFTIRQ", 9 },	{ "HRTIMER_NORESTART", 0 }, { "HRTIMER_RESTART", 1 } };
 
-	if (at < r->len && n <= sizeof(bytes))
-		memcpy(bytes, r->data + at, r->len - at < n ? r->len - at : n);
-	return text_load(&rest, 0, n > sizeof(bytes) ? 0 : n);
+	if (isdigit((unsigned char)*s))
+		return (int64_t)strtoull(s, NULL, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(known[i].name, s))
+			return known[i].value;
+	return -1;
 }
 
-static size_t text_at_dynamic(const struct text_place *p, const struct text_record *r, uint32_t *len)
+static void text_names(struct text_build *b, struct text_string *out, const struct tep_print_flag_sym *list)
 {
-	uint32_t offset, n;
-	uint64_t loc;
+	struct text_name *v;
+	size_t n = 0;
 
-	*len = 0;
-	if (p->offset + p->size > r->size)
-		return 0;
-	loc = text_load(r, p->offset, p->size);
-	offset = loc & UINT16_MAX;
-	n = p->size == 2 ? r->size - offset : loc >> 16 & UINT16_MAX;
-	if (offset + n <= r->size)
-		*len = n;
-	if (offset > r->size)
-		offset = 0;
-	return offset + (p->relative ? p->offset + p->size : 0);
-}
-
-size_t text_at(const struct text_place *p, const struct text_record *r, uint32_t *len)
-{
-	if (p->dynamic)
-		return text_at_dynamic(p, r, len);
-	*len = p->size;
-	return p->offset;
-}
-
-static uint64_t text_eval_index(const struct text_expr *e, const struct text_record *r)
-{
-	uint64_t index = text_eval(e->a, r);
-	uint32_t len, at = (uint32_t)text_at(&e->at, r, &len);
-
-	at += (uint32_t)(e->at.dynamic ? index : index * e->item);
-	return at > r->size || e->item > r->size - at ? 0 : text_load(r, at, e->item);
-}
-
-static uint64_t text_eval_of_two(enum text_op op, uint64_t a, uint64_t b)
-{
-	switch (op) {
-	case TEXT_NOT:
-		return !b;
-	case TEXT_INVERT:
-		return ~b;
-	case TEXT_OR:
-		return a | b;
-	case TEXT_LOGICAL_OR:
-		return a || b;
-	case TEXT_AND:
-		return a & b;
-	case TEXT_LOGICAL_AND:
-		return a && b;
-	case TEXT_LESS:
-		return a < b;
-	case TEXT_LESS_EQUAL:
-		return a <= b;
-	case TEXT_GREATER:
-		return a > b;
-	case TEXT_GREATER_EQUAL:
-		return a >= b;
-	case TEXT_EQUAL:
-		return a == b;
-	case TEXT_UNEQUAL:
-		return a != b;
-	case TEXT_SHIFT_LEFT: /* by as many bits as the processor takes */
-		return a << (b & 63);
-	case TEXT_SHIFT_RIGHT:
-		return a >> (b & 63);
-	case TEXT_SUBTRACT:
-		return a - b;
-	case TEXT_ADD:
-		return a + b;
-	case TEXT_DIVIDE:
-		return b ? a / b : 0;
-	case TEXT_MODULO:
-		return b ? a % b : 0;
-	case TEXT_MULTIPLY:
-		return a * b;
-	default:
-		return 0;
+	for (const struct tep_print_flag_sym *f = list; f; f = f->next)
+		n++;
+	v = text_alloc(b, (n + 1) * sizeof(*v));
+	for (; v && list; list = list->next, out->n++) {
+		v[out->n].value = text_name_value(list->value);
+		v[out->n].len = strlen(list->str);
+		v[out->n].s = text_copy(b, list->str, v[out->n].len);
 	}
+	out->names = v;
 }
 
-uint64_t text_eval(const struct text_expr *e, const struct text_record *r)
+static void text_string_const(struct text_build *b, struct text_string *out, const char *s)
 {
-	uint32_t len;
+	out->kind = TEXT_STRING_CONST;
+	out->len = strlen(s);
+	out->s = text_copy(b, s, out->len);
+}
 
-	switch (e->op) {
-	case TEXT_CONST:
-		return e->value;
-	case TEXT_LOAD:
-		return e->at.offset + e->at.size > r->size ? 0 : text_load(r, e->at.offset, e->at.size);
-	case TEXT_LOAD_RAW:
-		return text_load(r, e->at.offset, e->at.size);
-	case TEXT_LENGTH:
-		text_at(&e->at, r, &len);
-		return len;
-	case TEXT_INDEX:
-	case TEXT_INDEX_DYNAMIC:
-		return text_eval_index(e, r);
-	case TEXT_CHOICE:
-		return text_eval(text_eval(e->a, r) ? e->b : e->c, r);
-	case TEXT_MASK:
-		return text_eval(e->a, r) & e->value;
-	default:
-		return text_eval_of_two(e->op, text_eval(e->a, r), text_eval(e->b, r));
+/* Whether libtraceevent, asked for the field alone, takes this conversion, which is %s. */
+static bool text_field_is_shown(struct text_build *b, const struct tep_format_field *f)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const struct tep_print_arg *arg = b->v[i].arg;
+
+		while (arg && arg->type == TEP_PRINT_TYPE)
+			arg = arg->typecast.item;
+		if (!arg || arg->type != TEP_PRINT_FIELD || arg->field.field != f)
+			continue;
+		return b->v[i].is == TEXT_IS_STRING && !b->v[i].count && arg == b->v[i].arg &&
+		       (!i || b->v[i - 1].is != TEXT_IS_TEXT || b->v[i - 1].len < 2 ||
+			strcmp(b->v[i - 1].s + b->v[i - 1].len - 2, "0x"));
 	}
+	return false;
+}
+
+static void text_string_field(struct text_build *b, struct text_string *out, struct tep_print_arg *arg)
+{
+	struct tep_format_field *f = text_arg_field(b, arg);
+	struct trace_seq s;
+	void *zeros;
+	int size;
+
+	if (!f)
+		return;
+	out->at = text_place(f);
+	out->field = f;
+	out->kind = f->size ? TEXT_STRING_FIELD : TEXT_STRING_REST;
+	if ((f->flags & TEP_FIELD_IS_ARRAY) || f->size != sizeof(uint64_t))
+		return;
+	out->kind = TEXT_STRING_PRINTK;
+	if (f->flags & TEP_FIELD_IS_STRING || !text_field_is_shown(b, f)) {
+		text_refuse(b, "the string at an address");
+		return;
+	}
+	/* sorts the formats, while nobody else asks for one */
+	size = f->offset + f->size;
+	zeros = text_alloc(b, (size_t)size);
+	if (!zeros)
+		return;
+	trace_seq_init(&s);
+	tep_print_field_content(&s, zeros, size, f);
+	trace_seq_destroy(&s);
+}
+
+static void text_string_dynamic(struct text_build *b, struct text_string *out, enum text_string_kind kind,
+				struct tep_format_field *f, const char *name)
+{
+	f = f ? f : tep_find_any_field(b->p->event, name);
+	if (!f)
+		return;
+	out->kind = kind;
+	out->at = text_place(f);
+	out->at.dynamic = true;
+}
+
+static void text_string_choice(struct text_build *b, struct text_string *out, struct tep_print_arg *arg)
+{
+	struct tep_print_arg *sides = arg->op.right;
+
+	if (*arg->op.op != '?')
+		return;
+	if (!sides || sides->type != TEP_PRINT_OP) {
+		text_refuse(b, "a choice of nothing");
+		return;
+	}
+	out->kind = TEXT_STRING_CHOICE;
+	out->value = text_expr(b, arg->op.left);
+	out->yes = text_string(b, sides->op.left);
+	out->no = text_string(b, sides->op.right);
+}
+
+const struct text_string *text_string(struct text_build *b, struct tep_print_arg *arg)
+{
+	struct text_string *out = text_alloc(b, sizeof(*out));
+
+	if (!out)
+		return NULL;
+	switch (arg->type) {
+	case TEP_PRINT_ATOM:
+		text_string_const(b, out, arg->atom.atom);
+		break;
+	case TEP_PRINT_FIELD:
+		text_string_field(b, out, arg);
+		break;
+	case TEP_PRINT_FLAGS:
+		text_string_const(b, out, arg->flags.delim ? arg->flags.delim : "");
+		out->kind = TEXT_STRING_FLAGS;
+		out->value = text_expr(b, arg->flags.field);
+		text_names(b, out, arg->flags.flags);
+		break;
+	case TEP_PRINT_SYMBOL:
+		out->kind = TEXT_STRING_SYMBOL;
+		out->value = text_expr(b, arg->symbol.field);
+		text_names(b, out, arg->symbol.symbols);
+		break;
+	case TEP_PRINT_STRING:
+		text_string_dynamic(b, out, TEXT_STRING_DYNAMIC, arg->string.field, arg->string.string);
+		break;
+	case TEP_PRINT_BITMASK:
+		text_string_dynamic(b, out, TEXT_STRING_BITMASK, arg->bitmask.field, arg->bitmask.bitmask);
+		break;
+	case TEP_PRINT_CPUMASK:
+		text_string_dynamic(b, out, TEXT_STRING_CPUS, arg->bitmask.field, arg->bitmask.bitmask);
+		break;
+	case TEP_PRINT_OP:
+		text_string_choice(b, out, arg);
+		break;
+	case TEP_PRINT_HEX:
+	case TEP_PRINT_HEX_STR:
+	case TEP_PRINT_INT_ARRAY:
+		text_refuse(b, "an array's items");
+		break;
+	case TEP_PRINT_FUNC:
+		text_refuse(b, "a function of a plugin");
+		break;
+	default: /* libtraceevent prints nothing */
+		if (arg->type > TEP_PRINT_CPUMASK)
+			text_refuse(b, "what a newer libtraceevent knows");
+		break;
+	}
+	return b->ret ? NULL : out;
 }

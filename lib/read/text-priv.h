@@ -8,44 +8,11 @@
 
 /* Of the files of text.h: what a program consists of, and what its making and its running share. */
 
-/* ---- a record --------------------------------------------------------------------- */
-
 struct text_record {
 	const uint8_t *data;
 	size_t len;    /* what it has */
 	uint32_t size; /* what libtraceevent would take for its size: not less, the rest is zeros */
 };
-
-/* Loads n bytes at `at`; bytes after the record's end are zeros. */
-uint64_t text_load_end(const struct text_record *r, size_t at, size_t n);
-
-/* A number of 1, 2, 4 or 8 bytes; of any other size it is 0, as to libtraceevent. */
-static inline uint64_t text_load(const struct text_record *r, size_t at, size_t n)
-{
-	uint8_t v1;
-	uint16_t v2;
-	uint32_t v4;
-	uint64_t v8;
-
-	if (at + n > r->len)
-		return text_load_end(r, at, n);
-	switch (n) {
-	case 1:
-		memcpy(&v1, r->data + at, sizeof(v1));
-		return v1;
-	case 2:
-		memcpy(&v2, r->data + at, sizeof(v2));
-		return v2;
-	case 4:
-		memcpy(&v4, r->data + at, sizeof(v4));
-		return v4;
-	case 8:
-		memcpy(&v8, r->data + at, sizeof(v8));
-		return v8;
-	default:
-		return 0;
-	}
-}
 
 /* Place of bytes: a field's own, or those that it points at (__data_loc, __rel_loc). */
 struct text_place {
@@ -54,10 +21,6 @@ struct text_place {
 };
 
 struct text_place text_place(const struct tep_format_field *f);
-/* In that record, which may not have them: the first one's offset; *len: how many. */
-size_t text_at(const struct text_place *p, const struct text_record *r, uint32_t *len);
-
-/* ---- numbers ----------------------------------------------------------------------- */
 
 enum text_op {
 	TEXT_CONST,
@@ -98,8 +61,6 @@ struct text_expr {
 };
 
 uint64_t text_eval(const struct text_expr *e, const struct text_record *r);
-
-/* ---- conversions ------------------------------------------------------------------ */
 
 /* Of printf. */
 struct text_spec {
@@ -171,8 +132,6 @@ struct text_piece {
 
 #define TEXT_NAMES 64 /* of a row's names: looked up beforehand */
 
-/* ---- programs --------------------------------------------------------------------- */
-
 #define TEXT_TASKS_MAX 2
 
 struct text_program {
@@ -227,27 +186,7 @@ const struct text_expr *text_expr_load(struct text_build *b, const struct tep_fo
 /* The most that it may be. */
 uint64_t text_expr_most(const struct text_expr *e);
 const struct text_string *text_string(struct text_build *b, struct tep_print_arg *arg);
-/* The field that an argument is, looked up by its name; NULL: none. */
-struct tep_format_field *text_arg_field(struct text_build *b, struct tep_print_arg *arg);
 
 #define TEXT_WIDTH_MAX 19 /* digits, of a number with zeros in front */
-
-/* ---- output ------------------------------------------------------------------------- */
-
-/* Of an integer with as many bits: what printf sees of a number. */
-static inline uint64_t text_cut(uint64_t v, uint8_t bits)
-{
-	return v << (64 - bits) >> (64 - bits);
-}
-
-static inline int64_t text_extend(uint64_t v, uint8_t bits)
-{
-	return (int64_t)(v << (64 - bits)) >> (64 - bits);
-}
-
-/* In hexadecimal. width: at least as many digits, up to TEXT_WIDTH_MAX. */
-void text_put_hex(struct buf *out, uint64_t v, int width);
-void text_put_string(struct buf *out, const struct text_spec *spec, const struct text_string *s,
-		     const struct text_record *r, struct text_scratch *own);
 
 #endif

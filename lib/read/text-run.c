@@ -1,7 +1,321 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Programs for events' texts at work: one piece after the other. */
-
+/* Programs for events' texts at work: one piece after the other, each with its number or
+ * its string of a record. */
 #include "text-priv.h"
+
+/*
+ * Loads a number of 1, 2, 4 or 8 bytes; of any other size it is 0, as to libtraceevent. Bytes after the
+ * record's end are zeros.
+ */
+static uint64_t text_load(const struct text_record *r, size_t at, size_t n)
+{
+	uint64_t v = 0;
+
+	if (!n || n > sizeof(v) || n & (n - 1))
+		return 0;
+	if (at + sizeof(v) <= r->len)
+		memcpy(&v, r->data + at, sizeof(v));
+	else if (at < r->len)
+		memcpy(&v, r->data + at, r->len - at);
+	return v & UINT64_MAX >> (64 - 8 * n);
+}
+
+/* Where a place's bytes lie in a record, which may not have them; *len: how many. */
+static size_t text_at(const struct text_place *p, const struct text_record *r, uint32_t *len)
+{
+	uint32_t offset, n;
+	uint64_t loc;
+
+	*len = p->size;
+	if (!p->dynamic)
+		return p->offset;
+	*len = 0;
+	if (p->offset + p->size > r->size)
+		return 0;
+	loc = text_load(r, p->offset, p->size);
+	offset = loc & UINT16_MAX;
+	n = p->size == 2 ? r->size - offset : loc >> 16 & UINT16_MAX;
+	if (offset + n <= r->size)
+		*len = n;
+	if (offset > r->size)
+		offset = 0;
+	return offset + (p->relative ? p->offset + p->size : 0);
+}
+
+static uint64_t text_eval_of_two(enum text_op op, uint64_t a, uint64_t b)
+{
+	switch (op) {
+	case TEXT_NOT:
+		return !b;
+	case TEXT_INVERT:
+		return ~b;
+	case TEXT_OR:
+		return a | b;
+	case TEXT_LOGICAL_OR:
+		return a || b;
+	case TEXT_AND:
+		return a & b;
+	case TEXT_LOGICAL_AND:
+		return a && b;
+	case TEXT_LESS:
+		return a < b;
+	case TEXT_LESS_EQUAL:
+		return a <= b;
+	case TEXT_GREATER:
+		return a > b;
+	case TEXT_GREATER_EQUAL:
+		return a >= b;
+	case TEXT_EQUAL:
+		return a == b;
+	case TEXT_UNEQUAL:
+		return a != b;
+	case TEXT_SHIFT_LEFT: /* by as many bits as the processor takes */
+		return a << (b & 63);
+	case TEXT_SHIFT_RIGHT:
+		return a >> (b & 63);
+	case TEXT_SUBTRACT:
+		return a - b;
+	case TEXT_ADD:
+		return a + b;
+	case TEXT_DIVIDE:
+		return b ? a / b : 0;
+	case TEXT_MODULO:
+		return b ? a % b : 0;
+	case TEXT_MULTIPLY:
+		return a * b;
+	default:
+		return 0;
+	}
+}
+
+uint64_t text_eval(const struct text_expr *e, const struct text_record *r)
+{
+	uint32_t len, at;
+	uint64_t index;
+
+	switch (e->op) {
+	case TEXT_CONST:
+		return e->value;
+	case TEXT_LOAD:
+		return e->at.offset + e->at.size > r->size ? 0 : text_load(r, e->at.offset, e->at.size);
+	case TEXT_LOAD_RAW:
+		return text_load(r, e->at.offset, e->at.size);
+	case TEXT_LENGTH:
+		text_at(&e->at, r, &len);
+		return len;
+	case TEXT_INDEX:
+	case TEXT_INDEX_DYNAMIC:
+		index = text_eval(e->a, r);
+		at = (uint32_t)text_at(&e->at, r, &len);
+		at += (uint32_t)(e->at.dynamic ? index : index * e->item);
+		return at > r->size || e->item > r->size - at ? 0 : text_load(r, at, e->item);
+	case TEXT_CHOICE:
+		return text_eval(text_eval(e->a, r) ? e->b : e->c, r);
+	case TEXT_MASK:
+		return text_eval(e->a, r) & e->value;
+	default:
+		return text_eval_of_two(e->op, text_eval(e->a, r), text_eval(e->b, r));
+	}
+}
+
+/* Of an integer with as many bits: what printf sees of a number. */
+static uint64_t text_cut(uint64_t v, uint8_t bits)
+{
+	return v << (64 - bits) >> (64 - bits);
+}
+
+static int64_t text_extend(uint64_t v, uint8_t bits)
+{
+	return (int64_t)(v << (64 - bits)) >> (64 - bits);
+}
+
+/* In hexadecimal. width: at least as many digits, up to TEXT_WIDTH_MAX. */
+static void text_put_hex(struct buf *out, uint64_t v, int width)
+{
+	int n = (67 - __builtin_clzll(v | 1)) / 4;
+	char *at = buf_room(out, TEXT_WIDTH_MAX);
+
+	n = n < width ? width : n;
+	if (!at)
+		return;
+	for (int i = n; i-- > 0; v >>= 4)
+		at[i] = "0123456789abcdef"[v & 15];
+	out->len += (size_t)n;
+}
+
+/* As %-10.4s would: the first bytes of s. */
+static void text_put_fitted(struct buf *out, const struct text_spec *spec, const char *s, size_t len,
+			    const struct text_record *r)
+{
+	size_t count = spec->count ? text_eval(spec->count, r) : 0;
+	size_t width = spec->c.width_is_arg ? count : (size_t)spec->c.width;
+	size_t precision = spec->c.precision_is_arg ? count : (size_t)spec->c.precision, pad;
+
+	len = len < precision ? len : precision;
+	pad = len < width ? width - len : 0;
+	if (!spec->c.left && pad)
+		buf_printf(out, "%*s", (int)pad, "");
+	buf_add(out, s, len);
+	if (spec->c.left && pad)
+		buf_printf(out, "%*s", (int)pad, "");
+}
+
+/* The bytes of the record up to a NUL, at most max. */
+static void text_put_bytes(struct buf *out, const struct text_spec *spec, size_t at, size_t max,
+			   const struct text_record *r)
+{
+	size_t left = at < r->len ? r->len - at : 0;
+	const char *s = left ? (const char *)r->data + at : "";
+
+	text_put_fitted(out, spec, s, strnlen(s, left < max ? left : max), r);
+}
+
+/* Of a value that no name is of. */
+static void text_put_nameless(struct buf *out, int64_t value)
+{
+	buf_addstr(out, "0x");
+	text_put_hex(out, (uint64_t)value, 1);
+}
+
+static void text_put_flags(struct buf *out, const struct text_spec *spec, const struct text_string *s,
+			   const struct text_record *r)
+{
+	int64_t value = (int64_t)text_eval(s->value, r);
+	bool some = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct text_name *name = &s->names[i];
+
+		if (!value && name->value < 0) {
+			text_put_fitted(out, spec, name->s, name->len, r);
+			break;
+		}
+		if (name->value <= 0 || (value & name->value) != name->value)
+			continue;
+		if (some)
+			buf_add(out, s->s, s->len);
+		text_put_fitted(out, spec, name->s, name->len, r);
+		some = true;
+		value &= ~name->value;
+	}
+	if (!value)
+		return;
+	if (some)
+		buf_add(out, s->s, s->len);
+	text_put_nameless(out, value);
+}
+
+static void text_put_symbol(struct buf *out, const struct text_spec *spec, const struct text_string *s,
+			    const struct text_record *r)
+{
+	int64_t value = (int64_t)text_eval(s->value, r);
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->names[i].value == value) {
+			text_put_fitted(out, spec, s->names[i].s, s->names[i].len, r);
+			return;
+		}
+	text_put_nameless(out, value);
+}
+
+/* "0-3,7" */
+static void text_put_cpus(struct buf *out, size_t at, uint32_t len, const struct text_record *r)
+{
+	const char *sep = "";
+	int64_t first = -1;
+
+	for (int64_t i = 0; i <= (int64_t)len * 8; i++) {
+		bool is = i < (int64_t)len * 8 && text_load(r, at + (size_t)i / 8, 1) >> i % 8 & 1;
+
+		if (is && first < 0)
+			first = i;
+		if (is || first < 0)
+			continue;
+		buf_addstr(out, sep);
+		buf_add_u64(out, (uint64_t)first);
+		if (i - 1 > first) {
+			buf_addstr(out, "-");
+			buf_add_u64(out, (uint64_t)i - 1);
+		}
+		sep = ",";
+		first = -1;
+	}
+}
+
+static void text_put_mask(struct buf *out, const struct text_spec *spec, const struct text_string *s,
+			  const struct text_record *r)
+{
+	struct buf mask = { 0 };
+	uint32_t len;
+	size_t at = text_at(&s->at, r, &len);
+
+	if (s->kind == TEXT_STRING_CPUS)
+		text_put_cpus(&mask, at, len, r);
+	/* the highest bits first, a comma between 32 and 32 */
+	for (uint32_t i = len; s->kind != TEXT_STRING_CPUS && i-- > 0;) {
+		text_put_hex(&mask, text_load(r, at + i, 1), 2);
+		if (i && i % 4 == 0)
+			buf_addstr(&mask, ",");
+	}
+	out->bad |= mask.bad;
+	text_put_fitted(out, spec, (const char *)mask.data, mask.len, r);
+	buf_release(&mask);
+}
+
+/* libtraceevent knows which format lies at an address. */
+static void text_put_printk(struct buf *out, const struct text_string *s, const struct text_record *r,
+			    struct text_scratch *own)
+{
+	uint64_t address = text_load(r, s->at.offset, s->at.size);
+
+	memcpy(own->room.data + s->at.offset, &address, sizeof(address));
+	if (own->room.used < s->at.offset + sizeof(address))
+		own->room.used = s->at.offset + sizeof(address);
+	trace_seq_reset(&own->seq);
+	tep_print_field_content(&own->seq, own->room.data, (int)own->room.used, s->field);
+	buf_add(out, own->seq.buffer, own->seq.len);
+}
+
+static void text_put_string(struct buf *out, const struct text_spec *spec, const struct text_string *s,
+			    const struct text_record *r, struct text_scratch *own)
+{
+	uint32_t len;
+	size_t at;
+
+	while (s->kind == TEXT_STRING_CHOICE)
+		s = text_eval(s->value, r) ? s->yes : s->no;
+	switch (s->kind) {
+	case TEXT_STRING_CONST:
+		text_put_fitted(out, spec, s->s, s->len, r);
+		break;
+	case TEXT_STRING_FIELD:
+		text_put_bytes(out, spec, s->at.offset, s->at.size, r);
+		break;
+	case TEXT_STRING_REST:
+		text_put_bytes(out, spec, s->at.offset, r->size - s->at.offset, r);
+		break;
+	case TEXT_STRING_DYNAMIC:
+		at = text_at(&s->at, r, &len);
+		if (len)
+			text_put_bytes(out, spec, at, SIZE_MAX, r);
+		break;
+	case TEXT_STRING_PRINTK:
+		text_put_printk(out, s, r, own);
+		break;
+	case TEXT_STRING_FLAGS:
+		text_put_flags(out, spec, s, r);
+		break;
+	case TEXT_STRING_SYMBOL:
+		text_put_symbol(out, spec, s, r);
+		break;
+	case TEXT_STRING_BITMASK:
+	case TEXT_STRING_CPUS:
+		text_put_mask(out, spec, s, r);
+		break;
+	default:
+		break;
+	}
+}
 
 /* At least width digits. */
 static void text_put_decimal(struct buf *out, uint64_t v, int width)
@@ -27,13 +341,6 @@ static void text_put_integer(struct buf *out, const struct text_spec *spec, uint
 		buf_printf(out, spec->format, count, v);
 	else
 		buf_printf(out, spec->format, v);
-}
-
-static void text_put_address(struct buf *out, uint64_t address)
-{
-	buf_addstr(out, address ? "0x" : "(nil)");
-	if (address)
-		text_put_hex(out, address, 1);
 }
 
 static void text_put_function(struct buf *out, const struct text_piece *p, uint64_t address,
@@ -86,15 +393,6 @@ static void text_put_named(struct buf *out, const struct text_piece *p, uint64_t
 	}
 }
 
-static void text_put_comm(struct buf *out, uint64_t pid, const char *comm)
-{
-	if ((int32_t)pid <= 0 || !comm || !strcmp(comm, "<...>"))
-		return;
-	buf_addstr(out, " (");
-	buf_addstr(out, comm);
-	buf_addstr(out, ")");
-}
-
 static void text_put_guest(struct buf *out, uint64_t pc, const struct text_record *r, struct tep_event *event)
 {
 	struct tep_record record = { .data = (void *)r->data,
@@ -117,6 +415,8 @@ static void text_put_guest(struct buf *out, uint64_t pc, const struct text_recor
 static void text_put_piece(struct buf *out, const struct text_piece *p, const struct text_record *r,
 			   const struct text_program *program, const char *comm, struct text_scratch *own)
 {
+	uint64_t v;
+
 	buf_add(out, p->before, p->before_len);
 	switch (p->kind) {
 	case TEXT_NOTHING:
@@ -137,7 +437,10 @@ static void text_put_piece(struct buf *out, const struct text_piece *p, const st
 		text_put_string(out, &p->spec, p->string, r, own);
 		break;
 	case TEXT_POINTER:
-		text_put_address(out, text_eval(p->value, r));
+		v = text_eval(p->value, r);
+		buf_addstr(out, v ? "0x" : "(nil)");
+		if (v)
+			text_put_hex(out, v, 1);
 		break;
 	case TEXT_FUNCTION:
 		text_put_function(out, p, text_eval(p->value, r), program->event->tep);
@@ -149,7 +452,11 @@ static void text_put_piece(struct buf *out, const struct text_piece *p, const st
 		text_put_named(out, p, text_cut(text_eval(p->value, r), p->spec.bits), program->event);
 		break;
 	case TEXT_TASK:
-		text_put_comm(out, text_eval(p->value, r), comm);
+		if ((int32_t)text_eval(p->value, r) > 0 && comm && strcmp(comm, "<...>")) {
+			buf_addstr(out, " (");
+			buf_addstr(out, comm);
+			buf_addstr(out, ")");
+		}
 		break;
 	case TEXT_GUEST:
 		text_put_guest(out, text_eval(p->value, r), r, program->event);
@@ -157,28 +464,22 @@ static void text_put_piece(struct buf *out, const struct text_piece *p, const st
 	}
 }
 
-/* Whether the handler has printed it. */
-static bool text_handled(const struct text_program *p, const void *data, size_t len, struct text_scratch *own,
-			 struct buf *out)
-{
-	struct tep_record record = padded_record(&own->room, data, len);
-
-	if ((uint32_t)record.size < p->least)
-		record.size = (int)p->least;
-	trace_seq_reset(&own->seq);
-	if (p->handler(&own->seq, &record, p->event, p->event->context) && !own->seq.len)
-		return false;
-	buf_add(out, own->seq.buffer, own->seq.len);
-	return true;
-}
-
 void text_print(const struct text_program *p, const void *data, size_t len, const char *comm,
 		struct text_scratch *own, struct buf *out)
 {
 	const struct text_record r = { data, len, len < p->least ? p->least : (uint32_t)len };
 
-	if (p->handler && text_handled(p, data, len, own, out))
-		return;
+	if (p->handler) {
+		struct tep_record record = padded_record(&own->room, data, len);
+
+		if ((uint32_t)record.size < p->least)
+			record.size = (int)p->least;
+		trace_seq_reset(&own->seq);
+		if (!p->handler(&own->seq, &record, p->event, p->event->context) || own->seq.len) {
+			buf_add(out, own->seq.buffer, own->seq.len);
+			return;
+		}
+	}
 	if (r.size < p->needs) {
 		buf_addstr(out, "[record too short]");
 		return;

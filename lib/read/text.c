@@ -90,16 +90,6 @@ static const char *text_conversion_read(struct text_build *b, const char *s, str
 	return s + 1;
 }
 
-/* Parses event->print_fmt.format as libtraceevent does. */
-static void text_conversions(struct text_build *b)
-{
-	struct tep_print_arg *arg = b->p->event->print_fmt.args;
-	const char *s = b->p->event->print_fmt.format;
-
-	while (s && *s && !b->ret)
-		s = *s == '%' && s[1] != '%' ? text_conversion_read(b, s, &arg) : text_literal(b, s);
-}
-
 /* The same conversion of a long long: "%-08.3llx". */
 static const char *text_integer_format(struct text_build *b, const char *s, const struct conversion *scan)
 {
@@ -376,17 +366,6 @@ static bool text_plugin(struct text_build *b, const char *file)
 	return answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_ROWS;
 }
 
-/* Adds the text of the event's handler; true: nothing else is printed. */
-static bool text_handler(struct text_build *b)
-{
-	const struct tep_event *event = b->p->event;
-	const char *file = basename(plugins_file((void *)event->handler));
-
-	if (!event->handler || event->flags & TEP_EVENT_FL_NOHANDLE)
-		return false;
-	return text_sched(b, file) || text_plugin(b, file);
-}
-
 #define TEXT_FIELD_MAX (1 << 20) /* bytes: where a field may lie, and end */
 
 /* Fields that no kernel has could not be added up. */
@@ -401,17 +380,23 @@ static bool text_fields_sound(const struct tep_format_field *f)
 static void text_build(struct text_build *b)
 {
 	struct tep_event *event = b->p->event;
+	struct tep_print_arg *arg = event->print_fmt.args;
+	const char *s = event->print_fmt.format, *file = basename(plugins_file((void *)event->handler));
+	bool handled = event->handler && !(event->flags & TEP_EVENT_FL_NOHANDLE);
 
 	if (!text_fields_sound(event->format.common_fields) || !text_fields_sound(event->format.fields))
 		text_refuse(b, "a field out of reach");
 	else if (event->flags & TEP_EVENT_FL_PRINTRAW)
 		text_refuse(b, "fields as numbers");
-	if (!b->ret && !text_handler(b)) {
+	handled = handled && !b->ret && (text_sched(b, file) || text_plugin(b, file));
+	if (!b->ret && !handled) {
 		if (event->flags & TEP_EVENT_FL_FAILED)
 			text_refuse(b, "a print format that failed");
 		else if (event->flags & TEP_EVENT_FL_ISBPRINT)
 			text_refuse(b, "a format in each record");
-		text_conversions(b);
+		/* parses it as libtraceevent does */
+		while (s && *s && !b->ret)
+			s = *s == '%' && s[1] != '%' ? text_conversion_read(b, s, &arg) : text_literal(b, s);
 		for (size_t i = 0; i < b->n && !b->ret; i++)
 			text_conversion_add(b, &b->v[i]);
 	}

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Records of several files in the order of time, with their events, tasks and fields. */
+/* Records of several files with their events and tasks: one after the other in the order of time, or in runs
+ * on every core, given back in order where that is wanted. */
 #include "read/timeline.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/workers.h"
 
 const struct known_event *timeline_event(const struct timeline *t, const struct merge_record *m,
 					 unsigned int *id)
@@ -111,4 +117,218 @@ void timeline_close(struct timeline *t)
 	padded_release(&t->room);
 	free(t->v);
 	free(t);
+}
+
+#define WORKERS_MAX 16
+
+struct slot {
+	struct pipeline_run run;
+	bool done; /* waits to be given back */
+	int ret;
+};
+
+struct pipeline {
+	struct timeline *t;
+	const struct pipeline_job *job;
+	void *ctx;
+	/* who holds it takes the next run */
+	pthread_mutex_t taking;
+	uint64_t taken; /* runs */
+	/* the rest */
+	pthread_mutex_t lock;
+	pthread_cond_t given_back;
+	uint64_t given;	 /* runs */
+	bool giving;	 /* somebody is */
+	bool over;	 /* no more are taken */
+	int ret, result; /* of what was taken last; of the whole */
+	size_t n;
+	struct slot slots[];
+};
+
+size_t pipeline_workers(void)
+{
+	cpu_set_t cpus;
+	int n = sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
+
+	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (size_t)n;
+}
+
+/* NULL: there are no more. */
+static struct slot *take(struct pipeline *p)
+{
+	struct slot *s;
+	bool more;
+	int ret;
+
+	pthread_mutex_lock(&p->taking);
+	/* until the run that the slot had is given back */
+	pthread_mutex_lock(&p->lock);
+	while (p->taken - p->given == p->n && !p->over)
+		pthread_cond_wait(&p->given_back, &p->lock);
+	s = p->over ? NULL : &p->slots[p->taken % p->n];
+	pthread_mutex_unlock(&p->lock);
+	if (s) {
+		ret = merge_take(p->t->merge, &s->run.records);
+		more = ret == 1;
+		s->run.out.len = 0;
+		if (more)
+			ret = p->job->before ? p->job->before(p->ctx, &s->run) : 0;
+		if (ret || !more) {
+			pthread_mutex_lock(&p->lock);
+			p->over = true;
+			p->ret = ret;
+			pthread_mutex_unlock(&p->lock);
+			s = NULL;
+		} else {
+			p->taken++;
+		}
+	}
+	pthread_mutex_unlock(&p->taking);
+	return s;
+}
+
+/* This one is done: all that are done and whose turn it is are given back, unless somebody is at it. */
+static void give(struct pipeline *p, struct slot *s, int ret)
+{
+	pthread_mutex_lock(&p->lock);
+	s->ret = ret;
+	s->done = true;
+	while (!p->giving && !p->result) {
+		struct slot *next = &p->slots[p->given % p->n];
+
+		if (!next->done)
+			break;
+		p->giving = true;
+		ret = next->ret;
+		pthread_mutex_unlock(&p->lock);
+		ret = ret ?: p->job->after(p->ctx, &next->run);
+		pthread_mutex_lock(&p->lock);
+		next->done = false;
+		p->given++;
+		if (ret) {
+			p->result = ret;
+			p->over = true;
+		}
+		pthread_cond_broadcast(&p->given_back);
+		p->giving = false;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void pipeline_worker(void *ctx, size_t worker)
+{
+	struct pipeline *p = ctx;
+	struct slot *s;
+
+	while ((s = take(p))) {
+		s->run.worker = worker;
+		give(p, s, p->job->work(p->ctx, &s->run));
+	}
+}
+
+int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
+{
+	size_t n = pipeline_workers();
+	struct pipeline *p = calloc(1, sizeof(*p) + 2 * n * sizeof(p->slots[0]));
+	int ret;
+
+	if (!p)
+		return -ENOMEM;
+	p->t = t;
+	p->job = job;
+	p->ctx = ctx;
+	p->n = 2 * n;
+	pthread_mutex_init(&p->taking, NULL);
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->given_back, NULL);
+	workers_share(n, pipeline_worker, p);
+	ret = p->result ? p->result : p->ret;
+	for (size_t i = 0; i < p->n; i++) {
+		struct pipeline_run *run = &p->slots[i].run;
+
+		merge_run_release(&run->records);
+		buf_release(&run->out);
+		if (run->own)
+			job->release(run->own);
+	}
+	pthread_cond_destroy(&p->given_back);
+	pthread_mutex_destroy(&p->lock);
+	pthread_mutex_destroy(&p->taking);
+	free(p);
+	return ret;
+}
+
+struct streams {
+	struct timeline *t;
+	streams_job *work;
+	void *ctx;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int result;
+	size_t n, left; /* streams; those that have records left */
+	enum { STREAM_FREE, STREAM_TAKEN, STREAM_OVER } state[];
+};
+
+/* A stream that is free, the same as before if it can be; n: there are none left. */
+static size_t streams_acquire(struct streams *s, size_t before)
+{
+	size_t found = s->n;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->left && !s->result && found == s->n) {
+		for (size_t i = 0; i < s->n && found == s->n; i++)
+			if (s->state[(before + i) % s->n] == STREAM_FREE)
+				found = (before + i) % s->n;
+		if (found == s->n)
+			pthread_cond_wait(&s->changed, &s->lock);
+	}
+	if (found < s->n)
+		s->state[found] = STREAM_TAKEN;
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+static void streams_worker(void *ctx, size_t worker)
+{
+	struct streams *s = ctx;
+	struct merge_run run = { 0 };
+	size_t stream = worker;
+
+	while ((stream = streams_acquire(s, stream)) < s->n) {
+		int ret = merge_take_stream(s->t->merge, stream, &run);
+
+		pthread_mutex_lock(&s->lock);
+		s->state[stream] = ret == 1 ? STREAM_FREE : STREAM_OVER;
+		s->left -= ret != 1;
+		if (ret < 0)
+			s->result = ret;
+		pthread_cond_broadcast(&s->changed);
+		pthread_mutex_unlock(&s->lock);
+		ret = ret == 1 ? s->work(s->ctx, &run, worker) : 0;
+		if (!ret)
+			continue;
+		pthread_mutex_lock(&s->lock);
+		s->result = ret;
+		pthread_mutex_unlock(&s->lock);
+	}
+	merge_run_release(&run);
+}
+
+int streams_work(struct timeline *t, streams_job *work, void *ctx)
+{
+	size_t n = merge_streams(t->merge);
+	struct streams *s = calloc(1, sizeof(*s) + n * sizeof(s->state[0]));
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	*s = (struct streams){ .t = t, .work = work, .ctx = ctx, .n = n, .left = n };
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	workers_share(pipeline_workers(), streams_worker, s);
+	ret = s->result;
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+	return ret;
 }

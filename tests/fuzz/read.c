@@ -10,7 +10,7 @@
 
 #include "draft.h"
 
-#include "read/pipeline.h"
+#include "read/timeline.h"
 #include "read/print.h"
 #include "read/filetime.h"
 

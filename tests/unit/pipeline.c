@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "read/pipeline.h"
+#include "read/timeline.h"
 
 #define RECORDS 40000
 

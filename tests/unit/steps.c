@@ -6,7 +6,7 @@
 
 #include "ask/states/pass.h"
 #include "base/decode/esr.h"
-#include "read/pipeline.h"
+#include "read/timeline.h"
 
 /* ---- what records mean --------------------------------------------------------------- */
 

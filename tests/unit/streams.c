@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "read/pipeline.h"
+#include "read/timeline.h"
 
 struct seen {
 	struct opened o;

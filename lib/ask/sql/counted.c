@@ -6,7 +6,6 @@
  * the query groups by.
  */
 #include "ask/sql/sql-priv.h"
-#include "read/pipeline.h"
 
 int sql_counted_order(const struct sql *s, const struct sql_table *t, const sqlite3_index_info *info,
 		      bool *ordered)

@@ -3,7 +3,6 @@
  * Source of visits to the hypervisor: memory, which all streams are read into side by side when
  * the first query asks for all, or, where there are more than fit, out of the files each time.
  */
-#include "read/pipeline.h"
 #include "ask/sql/sql-priv.h"
 #include "base/workers.h"
 

@@ -2,8 +2,6 @@
 /* Counts records by buffer and event: each thread has its own numbers, which are added up at the end. */
 #include "ask/states/counts.h"
 
-#include "read/pipeline.h"
-
 size_t counts_lay_out(const struct inputs *in, const struct timeline *t, size_t more, size_t *at)
 {
 	const struct merge_stream *before = NULL;

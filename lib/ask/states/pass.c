@@ -2,8 +2,6 @@
 /* Several questions at one reading. */
 #include "ask/states/pass.h"
 
-#include "read/pipeline.h"
-
 struct pass {
 	struct timeline *t;
 	const struct steps *steps;

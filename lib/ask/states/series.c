@@ -6,7 +6,6 @@
 #include "ask/states/exits.h"
 #include "ask/states/hyptime.h"
 #include "ask/states/states.h"
-#include "read/pipeline.h"
 
 /* A thread's counts of events by slice. */
 struct series_worker {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* hyptrace export --json: a line for each record, with what is the same in many of them made once. */
 #include "convert/export/export.h"
-#include "read/pipeline.h"
 #include "read/print.h"
 #include "base/arena.h"
 #include "base/json.h"

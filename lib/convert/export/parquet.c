@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 
 #include "convert/export/parquet-priv.h"
-#include "read/pipeline.h"
 #include "read/print.h"
 #include "base/outfile.h"
 #include "base/workers.h"

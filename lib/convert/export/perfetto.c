@@ -6,7 +6,6 @@
 #include "base/files.h"
 #include "convert/export/perfetto-priv.h"
 #include "file/dat/options.h"
-#include "read/pipeline.h"
 
 #define CATEGORY "hyp"
 

@@ -53,22 +53,6 @@ void offset_shift_release(struct offset_shift *s)
 	*s = (struct offset_shift){ 0 };
 }
 
-static int fill_table(struct offset_table *t, const struct offset_point *v, uint32_t n)
-{
-	uint32_t room = n == 1 ? 2 : n;
-
-	t->v = calloc(room, sizeof(*t->v));
-	if (!t->v)
-		return -ENOMEM;
-	memcpy(t->v, v, n * sizeof(*v));
-	if (n == 1) {
-		t->v[1] = v[0];
-		t->v[1].time += LONE_KNOT_NS;
-	}
-	t->n = room;
-	return 0;
-}
-
 int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus, const struct offset_point *v,
 		      uint32_t n)
 {
@@ -82,11 +66,21 @@ int offset_shift_fill(struct offset_shift *s, uint64_t peer, uint32_t n_cpus, co
 	if (!s->cpus)
 		return -ENOMEM;
 	s->n_cpus = n_cpus;
-	for (uint32_t i = 0; i < n_cpus; i++)
-		if (fill_table(&s->cpus[i], v, n)) {
+	for (uint32_t i = 0; i < n_cpus; i++) {
+		struct offset_table *t = &s->cpus[i];
+
+		t->n = n == 1 ? 2 : n;
+		t->v = calloc(t->n, sizeof(*t->v));
+		if (!t->v) {
 			offset_shift_release(s);
 			return -ENOMEM;
 		}
+		memcpy(t->v, v, n * sizeof(*v));
+		if (n == 1) {
+			t->v[1] = v[0];
+			t->v[1].time += LONE_KNOT_NS;
+		}
+	}
 	return 0;
 }
 
@@ -214,17 +208,6 @@ static int decode_table(struct cursor *c, struct offset_table *t)
 	return 0;
 }
 
-static void tidy_table(struct offset_table *t)
-{
-	uint32_t kept = 0;
-
-	qsort(t->v, t->n, sizeof(*t->v), compare_u64);
-	for (uint32_t k = 0; k < t->n; k++)
-		if (!k || t->v[k].time != t->v[kept - 1].time)
-			t->v[kept++] = t->v[k];
-	t->n = kept;
-}
-
 static int decode_shift(struct cursor *c, struct offset_shift *s)
 {
 	uint32_t n;
@@ -248,8 +231,16 @@ static int decode_shift(struct cursor *c, struct offset_shift *s)
 		for (uint32_t i = 0; i < n; i++)
 			for (uint32_t k = 0; k < s->cpus[i].n; k++)
 				s->cpus[i].v[k].frac = cursor_u64(c);
-	for (uint32_t i = 0; i < n; i++)
-		tidy_table(&s->cpus[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		struct offset_table *t = &s->cpus[i];
+		uint32_t kept = 0;
+
+		qsort(t->v, t->n, sizeof(*t->v), compare_u64);
+		for (uint32_t k = 0; k < t->n; k++)
+			if (!k || t->v[k].time != t->v[kept - 1].time)
+				t->v[kept++] = t->v[k];
+		t->n = kept;
+	}
 	return c->bad ? -EBADMSG : take_bounds(s);
 }
 

@@ -29,13 +29,6 @@ const struct page_layout page_layout_default = {
 	.size = 4096,
 };
 
-static bool layout_ok(const struct page_layout *l)
-{
-	return (l->commit_size == 4 || l->commit_size == 8) && l->commit_offset >= 8 &&
-	       l->data_offset >= l->commit_offset + l->commit_size && l->size > l->data_offset &&
-	       l->size <= PAGE_SIZE_LIMIT;
-}
-
 /* "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;"; other lines are ignored. */
 static int layout_line(struct page_layout *l, const char *line)
 {
@@ -68,8 +61,11 @@ int page_layout_parse(const char *text, size_t len, struct page_layout *out)
 	     line = strtok_r(NULL, "\n", &save))
 		ret = layout_line(&l, line);
 	free(copy);
-	if (ret || !layout_ok(&l))
-		return ret ? ret : -EBADMSG;
+	if (ret)
+		return ret;
+	if ((l.commit_size != 4 && l.commit_size != 8) || l.commit_offset < 8 || l.size <= l.data_offset ||
+	    l.data_offset < l.commit_offset + l.commit_size || l.size > PAGE_SIZE_LIMIT)
+		return -EBADMSG;
 	*out = l;
 	return 0;
 }

@@ -96,19 +96,6 @@ static int conversion_takes(struct conversions *c, bool width)
 	return 0;
 }
 
-/* At a digit: steps over the number. */
-static int conversion_width(struct conversions *c)
-{
-	unsigned int v = 0;
-
-	for (; c->s < c->end && isdigit((unsigned char)*c->s); c->s++) {
-		v = v * 10 + (unsigned int)(*c->s - '0');
-		if (v > WIDTH_MAX)
-			return -E2BIG;
-	}
-	return 0;
-}
-
 /*
  * Parses the rest after '%'. Letters that are no conversion to libtraceevent take no argument: it
  * shows them as ">c<".
@@ -123,7 +110,11 @@ static int conversion(struct conversions *c)
 		if (c->s - start >= CONVERSION_MAX)
 			return -E2BIG;
 		if (isdigit((unsigned char)*c->s)) {
-			ret = conversion_width(c);
+			unsigned int v = 0;
+
+			for (; c->s < c->end && isdigit((unsigned char)*c->s) && v <= WIDTH_MAX; c->s++)
+				v = v * 10 + (unsigned int)(*c->s - '0');
+			ret = v > WIDTH_MAX ? -E2BIG : 0;
 			continue;
 		}
 		if (*c->s == '*')

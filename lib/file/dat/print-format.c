@@ -246,29 +246,17 @@ static bool print_index(struct print *c, const char *start)
 	       (print_peek(c) != '[' || print_unread(c));
 }
 
-static bool print_pair(struct print *c)
-{
-	return print_expect(c, "{") && print_cond(c) && print_expect(c, ",") && print_unary(c) &&
-	       print_expect(c, "}");
-}
-
 /* "{ 1, "a" }, { 2, "b" })" */
 static bool print_pairs(struct print *c)
 {
 	while (!print_accept(c, ")")) {
-		if (!print_pair(c))
+		if (!print_expect(c, "{") || !print_cond(c) || !print_expect(c, ",") || !print_unary(c) ||
+		    !print_expect(c, "}"))
 			return false;
 		if (!print_accept(c, ","))
 			return print_expect(c, ")");
 	}
 	return true;
-}
-
-static bool print_flags(struct print *c)
-{
-	return print_cond(c) && print_expect(c, ",") &&
-	       (print_peek(c) == '"' ? print_strings(c) : print_unread(c)) && print_expect(c, ",") &&
-	       print_pairs(c);
 }
 
 /* An array's start: libtraceevent would take other things for an address, too. */
@@ -320,7 +308,9 @@ static bool print_function(struct print *c, const struct word *w)
 		return c->fixed = true;
 	}
 	if (word_is(w, "__print_flags"))
-		return print_flags(c);
+		return print_cond(c) && print_expect(c, ",") &&
+		       (print_peek(c) == '"' ? print_strings(c) : print_unread(c)) && print_expect(c, ",") &&
+		       print_pairs(c);
 	if (word_is(w, "__print_symbolic"))
 		return print_cond(c) && print_expect(c, ",") && print_pairs(c);
 	if (word_is(w, "__print_hex") || word_is(w, "__print_hex_str"))

@@ -35,23 +35,16 @@ void unzips_free(struct unzips *u)
 	free(u);
 }
 
-static ZSTD_DCtx *unzips_take(struct unzips *u)
-{
-	ZSTD_DCtx *d = NULL;
-
-	pthread_mutex_lock(&u->lock);
-	if (u->n)
-		d = u->v[--u->n];
-	pthread_mutex_unlock(&u->lock);
-	return d ? d : ZSTD_createDCtx();
-}
-
 /* Any thread. Exactly `usize` bytes come out, else -EBADMSG; -ENOMEM. */
 static int unzip(struct unzips *u, const void *in, size_t csize, void *out, size_t usize)
 {
-	ZSTD_DCtx *d = unzips_take(u);
+	ZSTD_DCtx *d;
 	size_t n;
 
+	pthread_mutex_lock(&u->lock);
+	d = u->n ? u->v[--u->n] : NULL;
+	pthread_mutex_unlock(&u->lock);
+	d = d ?: ZSTD_createDCtx();
 	if (!d)
 		return -ENOMEM;
 	n = ZSTD_decompressDCtx(d, out, usize, in, csize);
@@ -238,16 +231,6 @@ static int next_plain(struct reader_pages *p)
 	return ret ? ret : 1;
 }
 
-/* Compressed pages begin with the number of chunks. */
-static int take_chunks(struct reader_pages *p)
-{
-	if (p->end - p->at < sizeof(p->chunks))
-		return 0;
-	p->at += sizeof(p->chunks);
-	p->end += sizeof(p->chunks); /* trace-cmd convert does not count this number in */
-	return reader_read(p->r, p->at - sizeof(p->chunks), &p->chunks, sizeof(p->chunks));
-}
-
 /* u32 compressed, u32 plain size, data: the two sizes. 1, 0: the end. */
 static int next_head(struct reader_pages *p, uint32_t head[2])
 {
@@ -314,7 +297,7 @@ int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t 
 {
 	const struct reader_buffer *b = &r->info.buffers[buffer];
 	struct reader_pages *p;
-	int ret;
+	int ret = 0;
 
 	if (buffer >= r->info.n_buffers || cpu >= b->n_cpus)
 		return -EINVAL;
@@ -326,7 +309,12 @@ int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t 
 				    .at = b->cpus[cpu].offset,
 				    .end = b->cpus[cpu].offset + b->cpus[cpu].size,
 				    .zipped = r->zstd };
-	ret = p->zipped ? take_chunks(p) : 0;
+	/* compressed pages begin with the number of chunks, which trace-cmd convert does not count in */
+	if (p->zipped && p->end - p->at >= sizeof(p->chunks)) {
+		ret = reader_read(r, p->at, &p->chunks, sizeof(p->chunks));
+		p->at += sizeof(p->chunks);
+		p->end += sizeof(p->chunks);
+	}
 	p->begin = p->at;
 	p->all_chunks = p->chunks;
 	if (ret)

@@ -52,22 +52,6 @@ static int take_event_formats(struct reader *r, const char *system, struct curso
 	return c->bad ? reader_bad(r, "an event format") : 0;
 }
 
-static int take_systems(struct reader *r, struct cursor *c)
-{
-	uint32_t n = cursor_u32(c);
-
-	if (c->bad || n > cursor_left(c))
-		return reader_bad(r, "the number of event systems");
-	for (uint32_t i = 0; i < n; i++) {
-		const char *system = cursor_str(c);
-		int ret = system ? take_event_formats(r, system, c) : reader_bad(r, "an event system");
-
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
 static int take_one(struct reader *r, struct cursor *c, struct dat_text *out, uint64_t len)
 {
 	*out = take_text(c, len);
@@ -77,13 +61,24 @@ static int take_one(struct reader *r, struct cursor *c, struct dat_text *out, ui
 /* Takes one part (DAT_HEADER_INFO ... DAT_CMDLINES) into r->info. -EBADMSG (logged), -ENOMEM. */
 static int reader_part(struct reader *r, uint16_t id, struct cursor *c)
 {
+	uint32_t n;
+	int ret = 0;
+
 	switch (id) {
 	case DAT_HEADER_INFO:
 		return take_headers(r, c);
 	case DAT_FTRACE_EVENTS:
 		return take_event_formats(r, "ftrace", c);
 	case DAT_EVENT_FORMATS:
-		return take_systems(r, c);
+		n = cursor_u32(c);
+		if (c->bad || n > cursor_left(c))
+			return reader_bad(r, "the number of event systems");
+		for (uint32_t i = 0; i < n && !ret; i++) {
+			const char *system = cursor_str(c);
+
+			ret = system ? take_event_formats(r, system, c) : reader_bad(r, "an event system");
+		}
+		return ret;
 	case DAT_KALLSYMS:
 		return take_one(r, c, &r->info.kallsyms, cursor_u32(c));
 	case DAT_PRINTK:
@@ -289,27 +284,13 @@ struct v6_instance {
 	const char *name;
 };
 
-static int take_instance(struct reader *r, const void *data, uint32_t len, struct v6_instance *v, size_t *n)
-{
-	struct cursor c = cursor_at(data, len);
-
-	if (*n == READER_BUFFERS_MAX)
-		return reader_bad(r, "too many buffers");
-	v[*n].offset = cursor_u64(&c);
-	v[*n].name = cursor_str(&c);
-	if (c.bad)
-		return reader_bad(r, "a buffer's description");
-	++*n;
-	return 0;
-}
-
 static int v6_options(struct reader *r, struct cursor *c, struct v6_instance *v, size_t *n)
 {
 	for (;;) {
 		uint16_t id = cursor_u16(c);
+		struct cursor body;
 		uint32_t len;
 		const void *data;
-		int ret;
 
 		if (id == DAT_DONE)
 			return c->bad ? reader_bad(r, "its options are cut off") : 0;
@@ -317,22 +298,22 @@ static int v6_options(struct reader *r, struct cursor *c, struct v6_instance *v,
 		data = cursor_take(c, len);
 		if (!data)
 			return reader_bad(r, "an option is cut off");
-		ret = id == DAT_BUFFER ? take_instance(r, data, len, v, n)
-				       : reader_add_option(r, id, data, len);
-		if (ret)
-			return ret;
+		if (id != DAT_BUFFER) {
+			int ret = reader_add_option(r, id, data, len);
+
+			if (ret)
+				return ret;
+			continue;
+		}
+		if (*n == READER_BUFFERS_MAX)
+			return reader_bad(r, "too many buffers");
+		body = cursor_at(data, len);
+		v[*n].offset = cursor_u64(&body);
+		v[*n].name = cursor_str(&body);
+		if (body.bad)
+			return reader_bad(r, "a buffer's description");
+		++*n;
 	}
-}
-
-/* A buffer beyond the end of a truncated file: one CPU with unreadable pages stands for all. */
-static int missing_instance(struct reader *r, const char *name)
-{
-	struct reader_buffer *b = reader_add_buffer(r, name, "", r->info.page_size, 1);
-
-	if (!b)
-		return -ENOMEM;
-	b->cpus[0] = (struct reader_cpu){ 0, r->size, r->info.page_size };
-	return 0;
 }
 
 /* Reads each instance's table of CPUs at its option's offset. */
@@ -341,14 +322,20 @@ static int v6_instances(struct reader *r, const struct cursor *whole, const stru
 {
 	for (size_t i = 0; i < n; i++) {
 		struct cursor at = *whole;
-		int ret;
+		struct reader_buffer *b;
 
-		if (cursor_take(&at, v[i].offset < SIZE_MAX ? (size_t)v[i].offset : SIZE_MAX))
-			ret = take_flyrecord(r, &at, v[i].name, n_cpus);
-		else
-			ret = missing_instance(r, v[i].name);
-		if (ret)
-			return ret;
+		if (cursor_take(&at, v[i].offset < SIZE_MAX ? (size_t)v[i].offset : SIZE_MAX)) {
+			int ret = take_flyrecord(r, &at, v[i].name, n_cpus);
+
+			if (ret)
+				return ret;
+			continue;
+		}
+		/* beyond the end of a truncated file: one CPU with unreadable pages stands for all */
+		b = reader_add_buffer(r, v[i].name, "", r->info.page_size, 1);
+		if (!b)
+			return -ENOMEM;
+		b->cpus[0] = (struct reader_cpu){ 0, r->size, r->info.page_size };
 	}
 	return 0;
 }

@@ -111,16 +111,6 @@ void dat_add_options(struct buf *out, const struct dat_file *f)
 		add_stats(out, &f->buffers[i]);
 }
 
-uint32_t dat_max_cpus(const struct dat_file *f)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < f->n_buffers; i++)
-		if (f->buffers[i].n_cpus > n)
-			n = f->buffers[i].n_cpus;
-	return n;
-}
-
 uint32_t dat_max_page(const struct dat_file *f)
 {
 	uint32_t max = 0;
@@ -129,28 +119,6 @@ uint32_t dat_max_page(const struct dat_file *f)
 		if (f->buffers[i].page_size > max)
 			max = f->buffers[i].page_size;
 	return max;
-}
-
-uint64_t dat_buffer_size(const struct dat_buffer *b)
-{
-	uint64_t size = 0;
-
-	for (uint32_t i = 0; i < b->n_cpus; i++)
-		size += b->cpus[i].fd < 0 ? 0 : b->cpus[i].size;
-	return size;
-}
-
-const struct dat_buffer *dat_top(const struct dat_file *f)
-{
-	return f->n_buffers && !f->buffers[0].name[0] ? &f->buffers[0] : NULL;
-}
-
-const struct dat_option *dat_find_option(const struct dat_file *f, uint16_t id)
-{
-	for (size_t i = 0; i < f->n_options; i++)
-		if (f->options[i].id == id)
-			return &f->options[i];
-	return NULL;
 }
 
 /* Pages in a compressed chunk: stock's number. */

@@ -49,15 +49,7 @@ int dat_put_cpu(struct dat_writer *w, const struct dat_buffer *b, unsigned int c
  * -ENOMEM. */
 int dat_pages_init(struct dat_writer *w);
 
-/* Most CPUs any buffer has. */
-uint32_t dat_max_cpus(const struct dat_file *f);
 /* The largest page size of any buffer, bytes; 0: there is no buffer. */
 uint32_t dat_max_page(const struct dat_file *f);
-/* Bytes of pages in a buffer. */
-uint64_t dat_buffer_size(const struct dat_buffer *b);
-/* The top buffer, or NULL. */
-const struct dat_buffer *dat_top(const struct dat_file *f);
-/* The option the caller gave, or NULL. */
-const struct dat_option *dat_find_option(const struct dat_file *f, uint16_t id);
 
 #endif

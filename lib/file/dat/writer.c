@@ -4,11 +4,39 @@
 #include "file/dat/writer.h"
 #include "base/array.h"
 
+/* The top buffer, or NULL. */
+static const struct dat_buffer *dat_top(const struct dat_file *f)
+{
+	return f->n_buffers && !f->buffers[0].name[0] ? &f->buffers[0] : NULL;
+}
+
+/* Most CPUs any buffer has. */
+static uint32_t dat_max_cpus(const struct dat_file *f)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < f->n_buffers; i++)
+		if (f->buffers[i].n_cpus > n)
+			n = f->buffers[i].n_cpus;
+	return n;
+}
+
+/* Bytes of pages in a buffer. */
+static uint64_t dat_buffer_size(const struct dat_buffer *b)
+{
+	uint64_t size = 0;
+
+	for (uint32_t i = 0; i < b->n_cpus; i++)
+		size += b->cpus[i].fd < 0 ? 0 : b->cpus[i].size;
+	return size;
+}
+
 /* "flyrecord", the table of {offset, size}, the clock; then the pages. */
 static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t n_cpus)
 {
 	uint64_t table;
 	const char *clock;
+	bool clocked = false;
 
 	dat_out_write(&w->out, "flyrecord", 10);
 	table = w->out.pos;
@@ -16,7 +44,9 @@ static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint3
 		dat_out_u64(&w->out, 0);
 	/* as trace-cmd writes it: only the chosen clock, after each table; stock reads the first */
 	clock = w->f->n_buffers ? w->f->buffers[0].clock : NULL;
-	if (dat_find_option(w->f, DAT_TRACECLOCK)) {
+	for (size_t i = 0; i < w->f->n_options; i++)
+		clocked |= w->f->options[i].id == DAT_TRACECLOCK;
+	if (clocked) {
 		if (!clock)
 			clock = "local";
 		dat_out_u64(&w->out, strlen(clock) + 2);
@@ -150,30 +180,6 @@ static int v7_put_section(struct v7 *v, uint16_t id, bool zip, const char *desc,
 	return v->w->out.err;
 }
 
-static int v7_put_parts(struct v7 *v)
-{
-	static const char *const desc[] = {
-		[DAT_HEADER_INFO] = "headers",
-		[DAT_FTRACE_EVENTS] = "ftrace events",
-		[DAT_EVENT_FORMATS] = "events format",
-		[DAT_KALLSYMS] = "kallsyms",
-		[DAT_PRINTK] = "printk",
-		[DAT_CMDLINES] = "command lines",
-	};
-
-	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
-		uint64_t at = v->w->out.pos;
-		struct buf body = { 0 };
-		int ret = dat_part(v->w->f, id, &body) ?: v7_put_section(v, id, true, desc[id], &body);
-
-		buf_release(&body);
-		if (ret)
-			return ret;
-		dat_add_option(&v->options, id, &at, sizeof(at));
-	}
-	return 0;
-}
-
 /* pad: empty pages after those of the last CPU that has any. */
 static int v7_put_buffer(struct v7 *v, const struct dat_buffer *b, uint64_t pad)
 {
@@ -218,19 +224,6 @@ out:
 }
 
 /*
- * Stock takes the page size in front of the file for the top buffer's, and
- * only the instances' from their BUFFER option.
- */
-static uint32_t front_page_size(const struct dat_file *f)
-{
-	const struct dat_buffer *top = dat_top(f);
-
-	if (top && dat_buffer_size(top))
-		return top->page_size;
-	return f->n_buffers ? dat_max_page(f) : f->page_size;
-}
-
-/*
  * Stock's reader lays out uncompressed pages at offsets of its own: the first CPU at one page, each next one
  * after it, instances after the top buffer. An instance whose pages are larger than the top's must not begin
  * in the middle of one, or reading stops after its first page. So many empty pages at the end of the top
@@ -248,49 +241,64 @@ static uint64_t pad_pages(const struct dat_writer *w)
 	return per > 1 ? -used & (per - 1) : 0;
 }
 
-static int v7_put_all(struct v7 *v)
+/* The whole file but for the last flush. -errno or 0. */
+static int dat_write_v7(struct dat_writer *w)
 {
-	const struct dat_file *f = v->w->f;
-	struct dat_out *o = &v->w->out;
+	static const char *const desc[] = {
+		[DAT_HEADER_INFO] = "headers",
+		[DAT_FTRACE_EVENTS] = "ftrace events",
+		[DAT_EVENT_FORMATS] = "events format",
+		[DAT_KALLSYMS] = "kallsyms",
+		[DAT_PRINTK] = "printk",
+		[DAT_CMDLINES] = "command lines",
+	};
+	struct v7 v = { .w = w };
+	const struct dat_file *f = w->f;
+	struct dat_out *o = &w->out;
 	uint64_t at, options;
-	int ret;
-	const char *name = v->w->zip ? "zstd" : "none";
-	const char *version = v->w->zip ? ZSTD_versionString() : "";
+	int ret = 0;
+	const char *name = w->zip ? "zstd" : "none";
+	const char *version = w->zip ? ZSTD_versionString() : "";
 	static const char own[] = "strings";
 	const uint32_t n_cpus = dat_max_cpus(f);
 	const uint64_t next = 0;
+	const struct dat_buffer *top = dat_top(f);
+	uint32_t front = f->n_buffers ? dat_max_page(f) : f->page_size;
 
-	dat_put_magic(o, 7, front_page_size(f));
+	/* stock takes the size in front for the top buffer's, and only the instances' from their option */
+	if (top && dat_buffer_size(top))
+		front = top->page_size;
+	dat_put_magic(o, 7, front);
 	dat_out_write(o, name, strlen(name) + 1);
 	dat_out_write(o, version, strlen(version) + 1);
 	at = o->pos;
 	dat_out_u64(o, 0);
-	ret = v7_put_parts(v);
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES && !ret; id++) {
+		uint64_t place = o->pos;
+		struct buf body = { 0 };
+
+		ret = dat_part(f, id, &body) ?: v7_put_section(&v, id, true, desc[id], &body);
+		buf_release(&body);
+		dat_add_option(&v.options, id, &place, sizeof(place));
+	}
 	for (size_t i = 0; i < f->n_buffers && !ret; i++)
-		ret = v7_put_buffer(v, &f->buffers[i], i == 0 ? pad_pages(v->w) : 0);
+		ret = v7_put_buffer(&v, &f->buffers[i], i == 0 ? pad_pages(w) : 0);
 	if (ret)
-		return ret;
+		goto out;
 	options = o->pos;
-	dat_add_options(&v->options, f);
+	dat_add_options(&v.options, f);
 	/* without it KernelShark finds no entries */
-	dat_add_option(&v->options, DAT_CPUCOUNT, &n_cpus, sizeof(n_cpus));
-	dat_add_option(&v->options, DAT_DONE, &next, sizeof(next));
-	ret = v7_put_section(v, DAT_DONE, false, "options", &v->options);
+	dat_add_option(&v.options, DAT_CPUCOUNT, &n_cpus, sizeof(n_cpus));
+	dat_add_option(&v.options, DAT_DONE, &next, sizeof(next));
+	ret = v7_put_section(&v, DAT_DONE, false, "options", &v.options);
 	if (ret)
-		return ret;
+		goto out;
 	dat_out_patch(o, at, options);
 	/* last: its own name is in it too */
-	section_head(v, DAT_STRINGS, false, own, v->strings.len + sizeof(own));
-	dat_out_write(o, v->strings.data, v->strings.len);
-	return v->strings.bad ? -ENOMEM : o->err;
-}
-
-/* The whole file but for the last flush. -errno or 0. */
-static int dat_write_v7(struct dat_writer *w)
-{
-	struct v7 v = { .w = w };
-	int ret = v7_put_all(&v);
-
+	section_head(&v, DAT_STRINGS, false, own, v.strings.len + sizeof(own));
+	dat_out_write(o, v.strings.data, v.strings.len);
+	ret = v.strings.bad ? -ENOMEM : o->err;
+out:
 	buf_release(&v.strings);
 	buf_release(&v.options);
 	return ret;
@@ -313,20 +321,6 @@ static bool texts_ok(const struct dat_text *t, size_t n)
 		if (t[i].len > TEXT_MAX || (t[i].len && !t[i].data))
 			return false;
 	return true;
-}
-
-static int writer_check_texts(const struct dat_file *f)
-{
-	const struct dat_text one[] = { f->header_page, f->header_event, f->kallsyms, f->printk,
-					f->cmdlines };
-
-	if (!f->header_page.len || !f->header_event.len || !texts_ok(one, ARRAY_SIZE(one)) ||
-	    !texts_ok(f->ftrace, f->n_ftrace))
-		return -EINVAL;
-	for (size_t i = 0; i < f->n_systems; i++)
-		if (!f->systems[i].name || !texts_ok(f->systems[i].formats, f->systems[i].n))
-			return -EINVAL;
-	return 0;
 }
 
 static int check_buffer(const struct dat_file *f, size_t i)
@@ -353,20 +347,11 @@ bool dat_writes_option(uint16_t id)
 	       (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT);
 }
 
-static int writer_check_options(const struct dat_file *f)
-{
-	for (size_t i = 0; i < f->n_options; i++) {
-		const struct dat_option *o = &f->options[i];
-
-		if (dat_writes_option(o->id) || o->len > TEXT_MAX || (o->len && !o->data))
-			return -EINVAL;
-	}
-	return 0;
-}
-
 static int writer_check(const struct dat_file *f)
 {
-	int ret;
+	const struct dat_text one[] = { f->header_page, f->header_event, f->kallsyms, f->printk,
+					f->cmdlines };
+	int ret = 0;
 
 	if (f->version != 6 && f->version != 7)
 		return -ENOTSUP;
@@ -375,19 +360,21 @@ static int writer_check(const struct dat_file *f)
 		return -ENOTSUP;
 	if (!page_size_ok(f->page_size) || (f->n_buffers && !f->buffers))
 		return -EINVAL;
-	ret = writer_check_texts(f) ?: writer_check_options(f);
+	if (!f->header_page.len || !f->header_event.len || !texts_ok(one, ARRAY_SIZE(one)) ||
+	    !texts_ok(f->ftrace, f->n_ftrace))
+		return -EINVAL;
+	for (size_t i = 0; i < f->n_systems; i++)
+		if (!f->systems[i].name || !texts_ok(f->systems[i].formats, f->systems[i].n))
+			return -EINVAL;
+	for (size_t i = 0; i < f->n_options; i++) {
+		const struct dat_option *o = &f->options[i];
+
+		if (dat_writes_option(o->id) || o->len > TEXT_MAX || (o->len && !o->data))
+			return -EINVAL;
+	}
 	for (size_t i = 0; i < f->n_buffers && !ret; i++)
 		ret = check_buffer(f, i);
 	return ret;
-}
-
-/* Of version 7, unless it is not wanted. */
-static int zip_start(struct dat_writer *w)
-{
-	if (w->f->version != 7 || (w->f->compression && !strcmp(w->f->compression, "none")))
-		return 0;
-	w->zip = ZSTD_createCCtx();
-	return w->zip ? 0 : -ENOMEM;
 }
 
 int dat_write(const struct dat_file *f, int fd, const struct log *log)
@@ -400,7 +387,11 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 				strerror(-ret));
 	for (size_t i = 0; i < f->n_buffers; i++)
 		w.total += dat_buffer_size(&f->buffers[i]);
-	ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w) ?: zip_start(&w);
+	ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w);
+	if (!ret && f->version == 7 && (!f->compression || strcmp(f->compression, "none"))) {
+		w.zip = ZSTD_createCCtx();
+		ret = w.zip ? 0 : -ENOMEM;
+	}
 	ret = ret ?: w.f->version == 6 ? dat_write_v6(&w) : dat_write_v7(&w);
 	ret = ret ?: dat_out_flush(&w.out);
 	ZSTD_freeCCtx(w.zip);

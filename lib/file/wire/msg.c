@@ -209,31 +209,27 @@ static int get_strings(struct cursor *c, bool empty, struct strlist *out)
 	return 0;
 }
 
-static int get_args(struct cursor *c, struct strlist *out)
-{
-	uint32_t n = get32(c);
-	int ret = c->bad || out->n ? -EBADMSG : get_strings(c, true, out);
-
-	return ret ? ret : out->n == n ? 0 : -EBADMSG;
-}
-
 static int get_params(const struct msg *m, struct msg_trace_req *r)
 {
 	struct cursor c = cursor_at(m->data, m->data_len);
+	int ret = 0;
 
-	while (cursor_left(&c)) {
-		uint32_t id = get32(&c), len = get32(&c);
+	while (cursor_left(&c) && !ret) {
+		uint32_t id = get32(&c), len = get32(&c), n;
 		const void *data = cursor_take(&c, len);
 		struct cursor param = cursor_at(data, c.bad ? 0 : len);
-		int ret = c.bad		       ? -EBADMSG
-			  : id == PARAM_ARGS   ? get_args(&param, &r->args)
-			  : id == PARAM_PROTOS ? get_strings(&param, false, &r->protos)
-					       : 0;
 
-		if (ret)
-			return ret;
+		if (c.bad)
+			return -EBADMSG;
+		if (id == PARAM_ARGS) {
+			n = get32(&param);
+			ret = param.bad || r->args.n ? -EBADMSG : get_strings(&param, true, &r->args);
+			ret = ret ?: r->args.n == n ? 0 : -EBADMSG;
+		} else if (id == PARAM_PROTOS) {
+			ret = get_strings(&param, false, &r->protos);
+		}
 	}
-	return 0;
+	return ret;
 }
 
 int msg_get_trace_req(const struct msg *m, struct msg_trace_req *r)

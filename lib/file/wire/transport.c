@@ -244,19 +244,6 @@ static int clear_path(const struct transport_addr *a, const union sock *s, sockl
 	return ret;
 }
 
-static int bind_socket(int fd, const struct transport_addr *a, const union sock *s, socklen_t len)
-{
-	if (a->kind == TRANSPORT_UNIX) {
-		int ret = clear_path(a, s, len);
-
-		if (ret)
-			return ret;
-		/* the mode that the new file gets */
-		fchmod(fd, 0600);
-	}
-	return bind(fd, &s->any, len) < 0 ? -errno : 0;
-}
-
 int transport_listen(const struct transport_addr *a, int backlog, uint32_t *port)
 {
 	struct transport_addr local = *a;
@@ -274,7 +261,11 @@ int transport_listen(const struct transport_addr *a, int backlog, uint32_t *port
 	}
 	if (fd < 0)
 		return fd;
-	ret = bind_socket(fd, a, &s, len);
+	ret = a->kind == TRANSPORT_UNIX ? clear_path(a, &s, len) : 0;
+	if (!ret && a->kind == TRANSPORT_UNIX)
+		fchmod(fd, 0600); /* the mode that the new file gets */
+	if (!ret && bind(fd, &s.any, len) < 0)
+		ret = -errno;
 	if (!ret && listen(fd, backlog) < 0) {
 		ret = -errno;
 		if (a->kind == TRANSPORT_UNIX)

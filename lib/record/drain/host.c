@@ -91,41 +91,21 @@ static int host_drain(struct source *s, unsigned int cpu, struct drain *d)
 	return ret;
 }
 
-static int read_cpu_stats(const struct host *h, unsigned int cpu, struct buf *out)
+static int host_count(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost)
 {
 	char path[48];
 
 	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
-	return read_file_at(h->dirfd, path, 65536, out);
-}
-
-static uint64_t stats_value(const char *stats, const char *key)
-{
-	const char *line = stats ? strstr(stats, key) : NULL;
-
-	return line ? strtoull(line + strlen(key), NULL, 10) : 0;
-}
-
-/* overrun: overwritten unread; "dropped events": no room in a buffer that does not overwrite */
-static int host_count(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost)
-{
-	struct buf stats = { 0 };
-	int ret = read_cpu_stats(host_of(s), cpu, &stats);
-
-	if (!ret) {
-		*events = stats_value(buf_str(&stats), "\nread events: ");
-		*lost = stats_value(buf_str(&stats), "\noverrun: ") +
-			stats_value(buf_str(&stats), "\ncommit overrun: ") +
-			stats_value(buf_str(&stats), "\ndropped events: ");
-	}
-	buf_release(&stats);
-	return ret;
+	return tracefs_counts(host_of(s)->dirfd, path, events, lost);
 }
 
 static int host_stat(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out)
 {
+	char path[48];
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
 	buf_printf(out, "CPU: %u\n", cpu);
-	return read_cpu_stats(host_of(s), cpu, out);
+	return read_file_at(host_of(s)->dirfd, path, 65536, out);
 }
 
 int source_stat(struct source *s, unsigned int cpu, const struct drain_stats *st, struct buf *out)

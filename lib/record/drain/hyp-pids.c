@@ -68,16 +68,6 @@ void tasks_free(struct tasks *t)
 	free(t);
 }
 
-static bool is_switch(const struct tasks *t, const struct page_event *ev)
-{
-	uint16_t id;
-
-	if (ev->len < (size_t)t->f.prev_pid + 4 || ev->len < (size_t)t->f.next_pid + 4 || ev->len < 2)
-		return false;
-	memcpy(&id, ev->data, sizeof(id));
-	return id == t->f.id;
-}
-
 /* Finds the next sched_switch; false at the end of the pages. */
 static bool find_next(struct tasks *t)
 {
@@ -88,7 +78,12 @@ static bool find_next(struct tasks *t)
 
 	for (;;) {
 		while (t->in_page && page_next(&t->reader, &ev) == 1) {
-			if (!is_switch(t, &ev))
+			uint16_t id = 0;
+
+			if (ev.len < (size_t)t->f.prev_pid + 4 || ev.len < (size_t)t->f.next_pid + 4)
+				continue;
+			memcpy(&id, ev.data, sizeof(id));
+			if (id != t->f.id)
 				continue;
 			t->next_ts = ev.ts;
 			memcpy(&pid, ev.data + t->f.prev_pid, sizeof(pid));

@@ -155,12 +155,6 @@ static bool remote_is_loaded(const struct remote *r)
 	return !read_line_at(r->dirfd, size, sizeof(size), "buffer_size_kb") && strstr(size, "(loaded)");
 }
 
-/* Whether tracing is on, or what was traced before is still there. */
-static bool remote_runs(const struct remote *r)
-{
-	return remote_file_on(r, "tracing_on") || remote_is_loaded(r);
-}
-
 /* In place of remote_setup's steps: nothing is cleared, the plan's events come on top. */
 static int remote_join(struct remote *r, const struct buffer_plan *b)
 {
@@ -539,7 +533,8 @@ int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over)
 	char kb[24];
 	int ret;
 
-	if (take_over && remote_runs(r))
+	/* tracing is on, or what was traced before is still there */
+	if (take_over && (remote_file_on(r, "tracing_on") || remote_is_loaded(r)))
 		return remote_join(r, b);
 	r->size_kb = b->size_kb ? b->size_kb : REMOTE_DEFAULT_KB;
 	snprintf(kb, sizeof(kb), "%llu", (unsigned long long)r->size_kb);

@@ -113,10 +113,11 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 
 	make_reachable(s, p->pid, &a->qmp);
 	proc.qmp = a->qmp;
-	guest_find_vcpus(&g, &proc); /*
-				      * Most VMMs name their threads: without a vCPU one is a helper (crosvm
-				      * forks one per device) or does something else (`lkvm list`).
-				      */
+	guest_find_vcpus(&g, &proc);
+	/*
+	 * Most VMMs name their threads: without a vCPU one is a helper (crosvm forks one per device) or does
+	 * something else (`lkvm list`).
+	 */
 	if (!g.n_vcpus &&
 	    !(vmm && vmm->may_lack_threads && (a->name || a->cid || faccessat(p->dir, "fd", R_OK, 0)))) {
 		guest_release(&g);
@@ -207,10 +208,8 @@ static int guests_from_proc(struct guests *g, const struct guest_opts *o)
 			buf_release(&p->cmdline);
 		}
 	}
-	ret = ret == -ENOMEM ? ret : 0;
-	/* anything else: a process that ended while we looked */ /* QEMU knows the socket to
-								     vhost-device-vsock only; that one
-								     knows the CID */
+	ret = ret == -ENOMEM ? ret : 0; /* anything else: a process that ended while we looked */
+	/* QEMU knows the socket to vhost-device-vsock only; that one knows the CID */
 	for (size_t i = 0; i < s->n_wants; i++) {
 		struct guest *vm = &g->v[s->wants[i].row];
 

@@ -169,30 +169,12 @@ const char *guest_answer_name(enum guest_answer a)
 	return a < ARRAY_SIZE(names) ? names[a] : "unreachable";
 }
 
-/*
- * Ends a probe's connection; true if the agent had ended it before. trace-cmd's agent notes its child's pid
- * after fork(): a child that has ended by then stays noted, and it refuses every recorder from then on. So
- * the connection stays for a while, and is left when that child has gone.
- */
-static bool probe_close(int fd)
-{
-	struct msg_wait w = guest_wait(PROBE_HOLD_MS);
-	char byte;
-	bool closed = !msg_poll(fd, POLLIN, &w) && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
-
-	if (!closed) {
-		shutdown(fd, SHUT_WR);
-		w = guest_wait(PROBE_HOLD_MS);
-		msg_poll(fd, POLLIN, &w);
-	}
-	close(fd);
-	return closed;
-}
-
 enum guest_answer guest_probe(const struct guest *g, uint32_t port, int timeout_ms)
 {
 	struct transport_addr a = { .kind = TRANSPORT_VSOCK, .cid = g->cid, .port = port };
 	struct msg_wait w = guest_wait(timeout_ms);
+	bool closed;
+	char byte;
 	int fd;
 
 	if (g->uds) {
@@ -202,9 +184,22 @@ enum guest_answer guest_probe(const struct guest *g, uint32_t port, int timeout_
 		strcpy(a.host, g->uds);
 	}
 	fd = transport_connect(&a, &w);
-	if (fd >= 0)
-		return probe_close(fd) ? GUEST_BUSY : GUEST_LISTENS;
 	if (fd == -ECONNRESET || fd == -ECONNREFUSED) /* the first is vsock's word for a closed port */
 		return GUEST_REFUSED;
-	return fd == -ETIMEDOUT ? GUEST_SILENT : GUEST_UNREACHABLE;
+	if (fd < 0)
+		return fd == -ETIMEDOUT ? GUEST_SILENT : GUEST_UNREACHABLE;
+	/*
+	 * trace-cmd's agent notes its child's pid after fork(): a child that has ended by then stays noted,
+	 * and it refuses every recorder from then on. So the connection stays for a while, and is left when
+	 * that child has gone.
+	 */
+	w = guest_wait(PROBE_HOLD_MS);
+	closed = !msg_poll(fd, POLLIN, &w) && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
+	if (!closed) {
+		shutdown(fd, SHUT_WR);
+		w = guest_wait(PROBE_HOLD_MS);
+		msg_poll(fd, POLLIN, &w);
+	}
+	close(fd);
+	return closed ? GUEST_BUSY : GUEST_LISTENS;
 }

@@ -16,22 +16,6 @@ static uint64_t guest_count_threads(int dir)
 	return fstatat(dir, "task", &st, 0) ? 0 : st.st_nlink;
 }
 
-static void vcpus_by_names(struct guest *g, int dir)
-{
-	int *tids;
-	size_t n = guest_numbers(dir, "task", &tids);
-
-	for (size_t i = 0; i < n; i++) {
-		char comm[64];
-		unsigned int cpu;
-
-		if (!read_line_at(dir, comm, sizeof(comm), "task/%d/comm", tids[i]) &&
-		    guest_vcpu_name(comm, &cpu) && g->n_vcpus < VCPUS_MAX)
-			guest_set_vcpu(g, cpu, tids[i], GUEST_HOW_NAME);
-	}
-	free(tids);
-}
-
 /* The open vCPUs: /proc/PID/fd/N -> anon_inode:kvm-vcpu:ID (Linux >= 4.17). */
 struct vcpu_fd {
 	int fd;
@@ -126,10 +110,19 @@ static size_t n_known(const struct guest *g)
 void guest_find_vcpus(struct guest *g, const struct guest_proc *p)
 {
 	struct vcpu_fd *fds;
-	size_t n;
+	int *tids;
+	size_t n = guest_numbers(p->dir, "task", &tids);
 
 	g->n_threads = guest_count_threads(p->dir);
-	vcpus_by_names(g, p->dir);
+	for (size_t i = 0; i < n; i++) {
+		char comm[64];
+		unsigned int cpu;
+
+		if (!read_line_at(p->dir, comm, sizeof(comm), "task/%d/comm", tids[i]) &&
+		    guest_vcpu_name(comm, &cpu) && g->n_vcpus < VCPUS_MAX)
+			guest_set_vcpu(g, cpu, tids[i], GUEST_HOW_NAME);
+	}
+	free(tids);
 	n = vcpu_fds(p->dir, &fds);
 	if (n_known(g) < n) {
 		char *path = str_printf("%s/sys/kernel/debug/kvm", guest_root(p->o));

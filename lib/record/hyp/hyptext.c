@@ -84,17 +84,6 @@ static size_t hyp_put_unknown(const struct hypevents *e, int id, const char *tex
 	return data_at + data_len;
 }
 
-static size_t hyp_put_text_event(const struct hypevent *ev, const char *text, size_t len, uint8_t *out)
-{
-	const size_t text_at = HYP_HEADER_SIZE + 4;
-	const uint32_t loc = data_loc(text_at, len + 1);
-
-	put_header(out, ev->id);
-	memcpy(out + HYP_HEADER_SIZE, &loc, sizeof(loc));
-	put_text(out + text_at, text, len);
-	return text_at + len + 1;
-}
-
 struct hyptext {
 	struct hypevents *e;
 	char line[LINE_MAX_LEN]; /* begun in an earlier chunk */
@@ -271,11 +260,18 @@ static int event_line(struct hyptext *t, struct cursor c)
 	if (!ev)
 		return emit_unknown(t, &r, -1, text, len);
 	if (ev->as_text) {
+		const size_t text_at = HYP_HEADER_SIZE + 4;
+		uint32_t loc;
+
 		if (args_len > HYP_TEXT_MAX) { /* the rest counts as not understood */
 			t->bad++;
 			args_len = HYP_TEXT_MAX;
 		}
-		return emit(t, &r, hyp_put_text_event(ev, args, args_len, t->out));
+		loc = data_loc(text_at, args_len + 1);
+		put_header(t->out, ev->id);
+		memcpy(t->out + HYP_HEADER_SIZE, &loc, sizeof(loc));
+		put_text(t->out + text_at, args, args_len);
+		return emit(t, &r, text_at + args_len + 1);
 	}
 	ret = fill_fields(t, ev, args, args_len);
 	if (ret == -EBADMSG)

@@ -247,10 +247,9 @@ static void decide(struct nvhe *n, uint64_t raw, enum change change, int vcpu)
 	if (pid_decides(n, raw, vcpu))
 		return;
 	if (possible && (change == CHANGE_NO || gap <= (change == CHANGE_HVC ? JITTER : PUT_MIN)))
-		return; /*
-			 * A vCPU that we took for another one is put: the step is about as large as it should
-			 * be, and the time before it was wrong.
-			 */
+		return;
+	/* a vCPU that we took for another one is put: the step is about as large as it should be, and the
+	 * time before it was wrong */
 	if (change == CHANGE_HVC && n->cur && up > JITTER && in_bounds(n, (int64_t)raw) &&
 	    !gap_with(n, NULL, raw, &without) &&
 	    llabs(up - n->cur->offset) < (n->sure ? HYPERCALL : n->cur->offset / 2)) {

@@ -422,16 +422,6 @@ bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_f
 	}
 }
 
-/* libtraceevent sign-extends by the conversion's length, not by the field's. */
-static const char *length_of(const struct pattern_item *it, const struct event_field *f)
-{
-	if (it->wide)
-		return "ll";
-	if (it->conv != CONV_SIGNED || !f->is_signed || f->size == 4)
-		return "";
-	return f->size == 1 ? "hh" : "h";
-}
-
 static void print_conv(const struct pattern_item *it, const struct event_field *f, bool raw, struct buf *out)
 {
 	switch (it->conv) {
@@ -454,7 +444,12 @@ static void print_conv(const struct pattern_item *it, const struct event_field *
 		buf_printf(out, "%%%s%s", it->zero ? "0" : "", it->left ? "-" : "");
 		if (it->width)
 			buf_printf(out, "%u", it->width);
-		buf_printf(out, "%s%c", length_of(it, f), it->letter);
+		/* libtraceevent sign-extends by the conversion's length, not by the field's */
+		if (it->wide)
+			buf_addstr(out, "ll");
+		else if (it->conv == CONV_SIGNED && f->is_signed && f->size != 4)
+			buf_addstr(out, f->size == 1 ? "hh" : "h");
+		buf_printf(out, "%c", it->letter);
 	}
 }
 

@@ -191,19 +191,6 @@ static int entries_load_blocks(struct entries *e)
 	return e->taken ? 0 : -ENOMEM;
 }
 
-static void entries_release(struct entries *e)
-{
-	for (size_t i = 0; i < e->n_guests; i++)
-		free(e->guests[i].name);
-	free(e->guests);
-	free(e->vcpus);
-	free(e->blocks);
-	free(e->taken);
-	if (e->map)
-		munmap((void *)(uintptr_t)e->map, e->size);
-	*e = (struct entries){ 0 };
-}
-
 /* By guest and client, then by the number at `offset`, which never falls within these. */
 struct entry_key {
 	uint64_t guest_client, value;
@@ -457,8 +444,16 @@ int marks_join(struct spool *spool, const struct log *log)
 		fd_close(&j.out);
 	}
 	ret = ret ?: spool_rewrite_end(spool, SPOOL_JOINED);
-	for (size_t i = 0; i < j.entries.n_guests && !ret; i++)
-		joiner_tell(&j, i, log);
-	entries_release(&j.entries);
+	for (size_t i = 0; i < j.entries.n_guests; i++) {
+		if (!ret)
+			joiner_tell(&j, i, log);
+		free(j.entries.guests[i].name);
+	}
+	free(j.entries.guests);
+	free(j.entries.vcpus);
+	free(j.entries.blocks);
+	free(j.entries.taken);
+	if (j.entries.map)
+		munmap((void *)(uintptr_t)j.entries.map, j.entries.size);
 	return ret ? log_fail_errno(log, ret, "the guests' hypertrace events cannot be joined") : 0;
 }

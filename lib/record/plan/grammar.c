@@ -185,7 +185,8 @@ static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct o
 }
 
 static int plan_tracer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{ /* these leave their result outside of the ring buffer, in the snapshot */
+{
+	/* these leave their result outside of the ring buffer, in the snapshot */
 	static const char *const latency[] = { "wakeup",  "wakeup_rt",	"wakeup_dl",
 					       "irqsoff", "preemptoff", "preemptirqsoff" };
 	struct grammar *g = ctx;

@@ -281,20 +281,13 @@ static size_t region_name(const char *s)
 	return n;
 }
 
-static bool region_is_system(const char *event, const char *system)
-{
-	size_t n = strlen(system);
-
-	return !strncmp(event, system, n) && event[n] == ':';
-}
-
 int region_option(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct trigger_plan *t = (struct trigger_plan *)((char *)ctx + o->off);
 	size_t system = region_name(arg), event = arg[system] == ':' ? region_name(arg + system + 1) : 0;
 	const char *end = arg + system + 1 + event;
 
-	if (region_is_system(arg, "hyp") || region_is_system(arg, "hypervisor"))
+	if (!strncmp(arg, "hyp:", 4) || !strncmp(arg, "hypervisor:", 11))
 		return opts_wrong(err, o, arg, "the hypervisor's events have no triggers");
 	if (!system || !event || (*end && (*end != '/' || !end[1])))
 		return opts_wrong(err, o, arg,
@@ -414,8 +407,8 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 		any |= plan->buffers[i].n_events || plan->buffers[i].tracer || plan->buffers[i].is_hyp;
 	if (!any)
 		return opts_error(err, "nothing to record: give events (-e), a tracer (-p), -B hyp or "
-				       "--profile"); /* a ring's events are tied to doorbells by the boot
-							clock, and vCPUs' threads are who ring */
+				       "--profile");
+	/* a ring's events are tied to doorbells by the boot clock, and vCPUs' threads are who ring */
 	if (plan->marks && (plan->filter_command || plan->pids.n))
 		return opts_error(err, "--hypertrace: with -F or -P doorbells are not seen, for they are "
 				       "rung by the threads of vCPUs");

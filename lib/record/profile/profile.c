@@ -53,18 +53,6 @@ static uint32_t profile_put(uint8_t *out, size_t *at, const void *data, size_t l
 	return loc;
 }
 
-/* Addresses from the innermost on. */
-struct profile_frames {
-	const uint64_t *v;
-	size_t n; /* at most PROFILE_FRAMES_MAX count */
-};
-
-static uint32_t profile_put_frames(uint8_t *out, size_t *at, const struct profile_frames *f)
-{
-	return profile_put(out, at, f->v,
-			   (f->n < PROFILE_FRAMES_MAX ? f->n : PROFILE_FRAMES_MAX) * sizeof(*f->v));
-}
-
 /* Of "GNU" notes: name size, size, type, name, bytes; both padded to 4. */
 static size_t build_id_note(struct cursor c, uint8_t id[20])
 {
@@ -250,7 +238,10 @@ static int profile_take_map(struct profile_taker *k, struct cursor *c)
 static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 {
 	struct profile_written_sample w = { .mode = k->misc & PERF_RECORD_MISC_CPUMODE_MASK };
-	struct profile_frames kernel = { 0 }, user = { 0 }, *to = NULL;
+	struct profile_frames {
+		const uint64_t *v; /* from the innermost on */
+		size_t n;
+	} kernel = { 0 }, user = { 0 }, *to = NULL;
 	uint8_t out[PROFILE_RECORD_MAX];
 	const uint64_t *chain;
 	size_t at = sizeof(w);
@@ -275,7 +266,7 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 							       : NULL;
 			if (to)
 				*to = (struct profile_frames){ .v = chain + i + 1 };
-		} else if (to) {
+		} else if (to && to->n < PROFILE_FRAMES_MAX) {
 			to->n++;
 		}
 	}
@@ -305,8 +296,8 @@ static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 		strlist_release(&lines);
 	}
 	w.head = (struct profile_head){ (uint16_t)k->p->first_id, 0, 0, k->tid, k->tgid };
-	w.kernel = profile_put_frames(out, &at, &kernel);
-	w.user = profile_put_frames(out, &at, &user);
+	w.kernel = profile_put(out, &at, kernel.v, kernel.n * sizeof(*kernel.v));
+	w.user = profile_put(out, &at, user.v, user.n * sizeof(*user.v));
 	memcpy(out, &w, sizeof(w));
 	return ret ?: profile_write(k, out, at);
 }

@@ -110,24 +110,20 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 		if (all->v[i].peer)
 			peer_counter_end(all->v[i].peer);
 	for (size_t i = 0; i < all->n; i++) {
-		int error;
-		struct source *profile;
+		struct peer *p = all->v[i].peer;
+		struct source *sources[2] = { p ? &p->source : NULL, p ? peer_profile(p) : NULL };
 
-		if (!all->v[i].peer)
+		for (size_t k = 0; k < 2 && sources[k]; k++) {
+			int error = recorder_finish(rec, sources[k],
+						    (unsigned int)peer_patience_ms(p) + timeout_ms);
+
+			ret = ret ?: error;
+		}
+		if (!p)
 			continue;
-		error = recorder_finish(rec, &all->v[i].peer->source,
-					(unsigned int)peer_patience_ms(all->v[i].peer) + timeout_ms);
-		ret = ret ?: error;
-		profile = peer_profile(all->v[i].peer);
-		error = profile ? recorder_finish(rec, profile,
-						  (unsigned int)peer_patience_ms(all->v[i].peer) + timeout_ms)
-				: 0;
-		ret = ret ?: error;
 		spool_set(all->v[i].spool, "state", "drained");
-		/*
-		 * waits for the guest's last samples: the host's own last one comes after those of all guests
-		 */
-		peer_counter(all->v[i].peer);
+		/* waits for the guest's last samples: the host's own last one comes after all guests' */
+		peer_counter(p);
 	}
 	return ret;
 }

@@ -101,7 +101,8 @@ static int recover_tracefs(struct session *s, bool armed)
 			"it can, or remove %s/undo to leave it as it is",
 			spool_dir(s->spool), spool_dir(s->spool));
 	if (!ret && armed) {
-		/* Before tracefs is put back, which would empty them. */ s->failure = recover_drain(s);
+		/* before tracefs is put back, which would empty them */
+		s->failure = recover_drain(s);
 		if (s->failure)
 			log_err(s->log, "the last of the buffers could not be read; what is on disk is kept");
 		spool_free_reserve(s->spool);
@@ -252,10 +253,11 @@ static int recover_guests(struct session *s, bool align)
 		struct session_guest *g = &all->v[i];
 
 		g->error = has_recording(g->spool) ? recover_pages(s, g->spool) : -ENODATA;
-	} /*
-	   * The guests' clocks by the host's windows: what else the recorder knew of them is gone. Those that
-	   * it has aligned itself, before it was killed, take no part.
-	   */
+	}
+	/*
+	 * The guests' clocks by the host's windows: what else the recorder knew of them is gone. Those that
+	 * it has aligned itself, before it was killed, take no part.
+	 */
 	for (size_t i = 0; i < all->n; i++)
 		all->v[i].recovered = !spool_get(all->v[i].spool, SPOOL_ALIGNED);
 	error = align && all->n ? spool_repair(s->spool, s->log) ?: workers_new(&all->workers, all->n) ?:

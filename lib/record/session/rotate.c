@@ -54,25 +54,12 @@ struct rotate {
 
 #define READS_MAX 16
 
-/* An instance for this event only, without a region's triggers. */
-static int open_dump_on(struct rotate *r)
-{
-	const struct trigger_plan *t = &r->s->plan->dump_on;
-	struct instance_opts io = { .plan = &r->dump_plan, .log = r->s->log };
-	struct buffer_plan *b = record_plan_add_buffer(&r->dump_plan, "hyptrace-dump");
-	struct event_plan *e = b ? buffer_plan_add_event(b, t->event, false) : NULL;
-
-	if (!e)
-		return -ENOMEM;
-	event_name_colon(e->name);
-	e->filter = t->filter ? strdup(t->filter) : NULL;
-	if (t->filter && !e->filter)
-		return -ENOMEM;
-	return instance_open(&r->dump_on, r->s->undo, b, &io) ?: instance_setup(r->dump_on);
-}
-
 int rotate_prepare(struct session *s)
 {
+	const struct trigger_plan *t = &s->plan->dump_on;
+	struct instance_opts io = { .log = s->log };
+	struct buffer_plan *b;
+	struct event_plan *e;
 	struct rotate *r;
 
 	if (!record_plan_numbered(s->plan) && !s->plan->max_cpu_kb)
@@ -83,7 +70,19 @@ int rotate_prepare(struct session *s)
 	s->rotate = r;
 	r->s = s;
 	r->dump_on_fd = -1;
-	return s->plan->dump_on.event ? open_dump_on(r) : 0;
+	if (!t->event)
+		return 0;
+	/* an instance for this event only, without a region's triggers */
+	io.plan = &r->dump_plan;
+	b = record_plan_add_buffer(&r->dump_plan, "hyptrace-dump");
+	e = b ? buffer_plan_add_event(b, t->event, false) : NULL;
+	if (!e)
+		return -ENOMEM;
+	event_name_colon(e->name);
+	e->filter = t->filter ? strdup(t->filter) : NULL;
+	if (t->filter && !e->filter)
+		return -ENOMEM;
+	return instance_open(&r->dump_on, s->undo, b, &io) ?: instance_setup(r->dump_on);
 }
 
 struct instance *rotate_instance(const struct session *s)
@@ -124,14 +123,6 @@ static bool take_all(int fd)
 	while (fd >= 0 && n < READS_MAX && read(fd, text, sizeof(text)) > 0)
 		n++;
 	return n;
-}
-
-/* Whether a dump is asked for, by signal or event. */
-static bool rotate_is_asked(struct rotate *r)
-{
-	bool by_signal = take_all(r->s->o->dump_fd);
-
-	return take_all(r->dump_on_fd) || by_signal;
 }
 
 static int add_streams(struct rotate *r, struct spool *spool, size_t buffer, const struct source *source)
@@ -241,49 +232,30 @@ struct rotate_part {
 	struct session_guests guests;
 };
 
-static bool all_sampled(const struct rotate *r, const size_t *shots)
-{
-	for (size_t i = 0; i <= r->s->guests.n; i++) {
-		struct counter_log *l = rotate_log(r, i);
-
-		if (l && shots[i] && counter_log_shots(l) < shots[i] + 2)
-			return false;
-	}
-	return true;
-}
-
 /* Until all clocks were sampled after the cut: an offset is not stretched beyond its samples. */
 static int await_samples(struct rotate *r)
 {
 	const struct timespec pause = { .tv_nsec = SAMPLE_WAIT_NS };
 	const size_t n = r->s->guests.n + 1;
 	size_t *shots = calloc(n, sizeof(*shots));
+	bool sampled = false;
 
 	if (!shots)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		shots[i] = rotate_log(r, i) ? counter_log_shots(rotate_log(r, i)) : 0;
-	for (int i = 0; i < SAMPLE_WAITS && !atomic_load(&r->ending) && !all_sampled(r, shots); i++)
-		nanosleep(&pause, NULL);
+	for (int wait = 0; wait <= SAMPLE_WAITS && !atomic_load(&r->ending) && !sampled; wait++) {
+		if (wait)
+			nanosleep(&pause, NULL);
+		sampled = true;
+		for (size_t i = 0; i < n; i++) {
+			struct counter_log *l = rotate_log(r, i);
+
+			sampled &= !l || !shots[i] || counter_log_shots(l) >= shots[i] + 2;
+		}
+	}
 	free(shots);
 	return 0;
-}
-
-static int part_open(struct rotate_part *p)
-{
-	struct rotate *r = p->r;
-	int ret = 0;
-
-	p->spools = calloc(r->n_pieces, sizeof(*p->spools));
-	if (!p->spools)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->n_pieces && !ret; i++) {
-		const struct rotate_piece *piece = &r->pieces[i];
-
-		ret = spool_part(&p->spools[i], piece->spool, r->s->log);
-		ret = ret ?: rotate_set_ranges(r, piece, p->spools[i], r->to);
-	}
-	return ret ?: ring_trim(r->s, p->spools[0], r->number, boot_ns());
 }
 
 /* The guests that take part, each with its part of the pages and what its clock showed so far. */
@@ -322,9 +294,13 @@ static int part_take_guests(struct rotate_part *p)
 static void rotate_write(void *rotate, size_t job)
 {
 	struct rotate *r = rotate;
-	struct rotate_part p = { .r = r };
-	int ret = part_open(&p);
+	struct rotate_part p = { .r = r, .spools = calloc(r->n_pieces, sizeof(*p.spools)) };
+	int ret = p.spools ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < r->n_pieces && !ret; i++)
+		ret = spool_part(&p.spools[i], r->pieces[i].spool, r->s->log)
+			      ?: rotate_set_ranges(r, &r->pieces[i], p.spools[i], r->to);
+	ret = ret ?: ring_trim(r->s, p.spools[0], r->number, boot_ns());
 	if (!ret && !r->symbols) { /* once: they do not change much */
 		ret = collect_symbols(r->s->spool, r->s->o->root, r->s->log);
 		ret = ret == -ENOSPC ? ret : 0;
@@ -395,23 +371,11 @@ static int rotate_note(struct rotate *r)
 	return ret;
 }
 
-/* Samples of clocks that no file needs any more. With -m it is not known what that is. */
-static void rotate_forget_clocks(struct rotate *r)
-{
-	const struct record_plan *plan = r->s->plan;
-	double ms = (session_now() - rotate_since(r)) * 1e3;
-
-	if (plan->max_cpu_kb || plan->tsync_interval_ms <= 0)
-		return;
-	for (size_t i = 0; i <= r->s->guests.n; i++)
-		if (rotate_log(r, i))
-			counter_log_forget(rotate_log(r, i),
-					   SHOTS_KEPT + (size_t)(ms / (double)plan->tsync_interval_ms));
-}
-
 /* Records the new start before discarding, for crash safety. */
 static int rotate_advance(struct rotate *r, const uint64_t *from)
 {
+	const struct record_plan *plan = r->s->plan;
+	double ms;
 	int ret;
 
 	memcpy(r->from, from, r->n_streams * sizeof(*from));
@@ -423,7 +387,12 @@ static int rotate_advance(struct rotate *r, const uint64_t *from)
 		if (from[i] > t->page_size)
 			ret = spool_forget(t->spool, t->buffer, t->cpu, from[i] - t->page_size);
 	}
-	rotate_forget_clocks(r);
+	/* samples of clocks that no file needs any more; with -m it is not known what that is */
+	ms = (session_now() - rotate_since(r)) * 1e3;
+	for (size_t i = 0; i <= r->s->guests.n && !plan->max_cpu_kb && plan->tsync_interval_ms > 0; i++)
+		if (rotate_log(r, i))
+			counter_log_forget(rotate_log(r, i),
+					   SHOTS_KEPT + (size_t)(ms / (double)plan->tsync_interval_ms));
 	return ret;
 }
 
@@ -438,20 +407,6 @@ int rotate_begin(struct session *s)
 	return rotate_open(r) ?: rotate_note(r);
 }
 
-static int mark_add(struct rotate *r)
-{
-	struct rotate_mark m = { session_now(), malloc((r->n_streams + 1) * sizeof(*m.at)) };
-
-	if (!m.at)
-		return -ENOMEM;
-	memcpy(m.at, r->now, r->n_streams * sizeof(*m.at));
-	if (array_push(&r->marks, &r->n_marks, &m, sizeof(m))) {
-		free(m.at);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 /* --flight: up to the last mark that is old enough. */
 static int trim_old(struct rotate *r)
 {
@@ -459,8 +414,15 @@ static int trim_old(struct rotate *r)
 	bool more = false;
 	int ret = 0;
 
-	if (!r->n_marks || now - r->marks[r->n_marks - 1].time >= seconds / MARKS)
-		ret = mark_add(r);
+	if (!r->n_marks || now - r->marks[r->n_marks - 1].time >= seconds / MARKS) {
+		struct rotate_mark m = { now, malloc((r->n_streams + 1) * sizeof(*m.at)) };
+
+		if (m.at)
+			memcpy(m.at, r->now, r->n_streams * sizeof(*m.at));
+		ret = m.at ? array_push(&r->marks, &r->n_marks, &m, sizeof(m)) : -ENOMEM;
+		if (ret)
+			free(m.at);
+	}
 	for (; !ret && r->n_marks > 1 && r->marks[1].time <= now - seconds; more = true) {
 		free(r->marks[0].at);
 		memmove(r->marks, r->marks + 1, --r->n_marks * sizeof(*r->marks));
@@ -561,7 +523,9 @@ int rotate_tick(struct session *s, bool *cut)
 	*cut = false;
 	if (!r)
 		return 0;
-	r->asked |= rotate_is_asked(r);
+	/* by signal, by event */
+	r->asked |= take_all(s->o->dump_fd);
+	r->asked |= take_all(r->dump_on_fd);
 	if (r->writing && !atomic_load(&r->written))
 		return 0;
 	ret = r->writing ? rotate_reap(r) : 0;

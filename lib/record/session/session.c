@@ -55,25 +55,21 @@ static int session_filter_pids(struct session *s)
 	return ret;
 }
 
-/* /proc/PID/NAME as text procNAME.PID, as long as there is such a process. */
-static void keep_proc(struct session *s, const char *pid, const char *name)
-{
-	char path[64], key[64];
-	struct buf text = { 0 };
-
-	snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
-	snprintf(key, sizeof(key), "proc%s.%.20s", name, pid);
-	if (!read_file(path, 16 << 20, &text) && text.len)
-		spool_put_text(s->spool, key, text.data, text.len);
-	buf_release(&text);
-}
-
-/* Writes their present maps into the spool. */
+/* Writes their present maps into the spool, as long as there are such processes. */
 static void session_keep_maps(struct session *s)
 {
-	for (size_t i = 0; i < s->procs.n; i++) {
-		keep_proc(s, s->procs.v[i], "maps");
-		keep_proc(s, s->procs.v[i], "comm");
+	static const char *const names[] = { "maps", "comm" };
+
+	for (size_t i = 0; i < 2 * s->procs.n; i++) {
+		const char *pid = s->procs.v[i / 2], *name = names[i % 2];
+		char path[64], key[64];
+		struct buf text = { 0 };
+
+		snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
+		snprintf(key, sizeof(key), "proc%s.%.20s", name, pid);
+		if (!read_file(path, 16 << 20, &text) && text.len)
+			spool_put_text(s->spool, key, text.data, text.len);
+		buf_release(&text);
 	}
 }
 
@@ -235,22 +231,32 @@ static int arm(struct session *s)
 	return ret ?: start_all(s) ?: rotate_started(s);
 }
 
-/* A repair writes the hypervisor's pages once more; the spool's reserve is a quarter of this. */
-static uint64_t bytes_to_reserve_for(const struct session *s)
+/*
+ * Twice a second: space for the file (a flight recorder's spool is in memory, its file is not), maps of
+ * processes, the guests' threads and clocks, progress, --rotate and the like.
+ */
+static int session_tick(struct session *s)
 {
 	uint64_t bytes = rotate_bytes(s);
+	bool cut;
+	int ret;
 
+	/* a repair writes the hypervisor's pages once more; the spool's reserve is a quarter of this */
 	if (s->remote && s->remote->early)
 		bytes += 4 * (s->rotate ? bytes : recorder_totals(s->recorder, &s->remote->source).bytes);
-	return bytes;
-}
-
-/* --rotate and the like. */
-static int tick_rotate(struct session *s)
-{
-	bool cut;
-	int ret = rotate_tick(s, &cut);
-
+	ret = s->plan->flight_ms ? 0 : spool_reserve(s->spool, bytes);
+	if (!rotate_is_writing(s)) {
+		session_keep_maps(s);
+		session_guests_refresh_vcpus(&s->guests, false);
+	}
+	session_guests_note_clocks(&s->guests, s->spool);
+	if (s->o->progress) {
+		session_sum(s);
+		s->o->progress(s->o->ctx, s->summary);
+	}
+	if (ret == -ENOSPC)
+		return ret;
+	ret = rotate_tick(s, &cut);
 	if (ret || !cut)
 		return ret;
 	session_sum(s);
@@ -302,21 +308,7 @@ static int session_run(struct session *s)
 			log_info(s->log, "--max-size is reached: the recording ends here");
 			return 0;
 		}
-		/*
-		 * Twice a second: space for the file (a flight recorder's spool is in memory, its file
-		 * is not), maps of processes, the guests' threads and clocks, progress.
-		 */
-		ret = s->plan->flight_ms ? 0 : spool_reserve(s->spool, bytes_to_reserve_for(s));
-		if (!rotate_is_writing(s)) {
-			session_keep_maps(s);
-			session_guests_refresh_vcpus(&s->guests, false);
-		}
-		session_guests_note_clocks(&s->guests, s->spool);
-		if (s->o->progress) {
-			session_sum(s);
-			s->o->progress(s->o->ctx, s->summary);
-		}
-		ret = ret == -ENOSPC ? ret : tick_rotate(s);
+		ret = session_tick(s);
 		timeout = TICK_MS;
 	}
 	return ret;
@@ -401,7 +393,7 @@ int session_restore(struct session *s)
 {
 	int ret = s->undo ? undo_all(s->undo) : 0;
 
-	s->summary->not_restored = ret < 0 ? 1 : ret;
+	s->summary->not_restored = ret;
 	if (ret)
 		log_err(s->log,
 			"tracefs could not be put back as it was: fix the errors above and run `hyptrace "

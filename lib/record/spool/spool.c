@@ -75,39 +75,33 @@ static struct spool *spool_new(const char *dir)
 	return s;
 }
 
-struct trust {
-	int dirfd;
-	const char *dir;
-	const struct log *log;
-};
+static int trust_entries(const struct spool *s, const char *path, const struct log *log);
 
-static int trust_entries(const struct trust *t, const char *path);
-
-/* path: below t->dir; "": that itself, a directory and open. */
-static int trust_path(const struct trust *t, const char *path)
+/* path: below s->dir; "": that itself, a directory and open. */
+static int trust_path(const struct spool *s, const char *path, const struct log *log)
 {
 	struct stat st;
 	const char *why;
 
-	if (fstatat(t->dirfd, path, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
+	if (fstatat(s->dirfd, path, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
 		return errno == ENOENT ? 0 : -errno; /* a live recorder removes files */
 	why = file_distrust(&st);
 	if (!why && S_ISDIR(st.st_mode) && strchr(path, '/'))
 		why = "it is a directory where none belongs";
 	if (!why)
-		return S_ISDIR(st.st_mode) ? trust_entries(t, path) : 0;
-	return log_fail(t->log, -EPERM, "'%s%s%s' is not trusted: %s", t->dir, *path ? "/" : "", path, why);
+		return S_ISDIR(st.st_mode) ? trust_entries(s, path, log) : 0;
+	return log_fail(log, -EPERM, "'%s%s%s' is not trusted: %s", s->dir, *path ? "/" : "", path, why);
 }
 
-static int trust_entries(const struct trust *t, const char *path)
+static int trust_entries(const struct spool *s, const char *path, const struct log *log)
 {
 	struct strlist names = { 0 };
-	int ret = read_dir_at(t->dirfd, *path ? path : ".", &names);
+	int ret = read_dir_at(s->dirfd, *path ? path : ".", &names);
 
 	for (size_t i = 0; i < names.n && !ret; i++) {
 		char *below = str_printf("%s%s%s", path, *path ? "/" : "", names.v[i]);
 
-		ret = below ? trust_path(t, below) : -ENOMEM;
+		ret = below ? trust_path(s, below, log) : -ENOMEM;
 		free(below);
 	}
 	strlist_release(&names);
@@ -121,11 +115,8 @@ static int trust_entries(const struct trust *t, const char *path)
  */
 static int open_trusted(struct spool *s, const struct log *log)
 {
-	struct trust t = { .dir = s->dir, .log = log };
-
 	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	t.dirfd = s->dirfd;
-	return s->dirfd < 0 ? -errno : trust_path(&t, "");
+	return s->dirfd < 0 ? -errno : trust_path(s, "", log);
 }
 
 static int keep_key(void *ctx, const char *key, const char *value)

@@ -9,6 +9,7 @@
 #define DEFAULT_DIR   "/sys/kernel/tracing"
 #define MOUNTINFO_MAX (16u << 20)
 #define PATH_LEN_MAX  1024
+#define STATS_MAX     (64u << 10)
 /* After three fields: the part of the file system that is mounted, and where. */
 #define MOUNTINFO_ROOT_AND_DIR "%*s %*s %*s %ms %ms"
 
@@ -128,5 +129,25 @@ int tracefs_cpus(int dirfd, const char *path, unsigned int *n)
 		if (sscanf(names.v[i], "cpu%u", &cpu) == 1 && cpu + 1 > *n)
 			*n = cpu + 1;
 	strlist_release(&names);
+	return ret;
+}
+
+int tracefs_counts(int dirfd, const char *stats, uint64_t *events, uint64_t *lost)
+{
+	static const char *const names[] = { "overrun: ", "commit overrun: ", "dropped events: ",
+					     "read events: " };
+	struct strlist lines = { 0 };
+	int ret = read_lines_at(dirfd, stats, STATS_MAX, &lines);
+
+	*events = *lost = 0;
+	for (size_t n = 0; n < lines.n; n++)
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+			size_t skip = strlen(names[k]);
+			uint64_t v;
+
+			if (!strncmp(lines.v[n], names[k], skip) && !parse_u64(lines.v[n] + skip, &v))
+				*(k < 3 ? lost : events) += v;
+		}
+	strlist_release(&lines);
 	return ret;
 }

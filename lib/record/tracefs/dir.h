@@ -23,4 +23,10 @@ bool tracefs_path_ok(const char *path);
 /* n: CPUs with a directory in a buffer's per_cpu (path), which are all possible ones; 0 with an error. */
 int tracefs_cpus(int dirfd, const char *path, unsigned int *n);
 
+/*
+ * Events read and lost of a CPU by its stats file: overwritten unread, or without room in a buffer that does
+ * not overwrite. Both are 0 with an error.
+ */
+int tracefs_counts(int dirfd, const char *stats, uint64_t *events, uint64_t *lost);
+
 #endif

@@ -120,16 +120,6 @@ out:
 	return ret;
 }
 
-static int no_match(struct instance *i, const struct event_plan *e)
-{
-	bool go_on = i->o.plan->ignore_event_errors || i->o.plan->best_effort;
-	enum log_level level = go_on ? LOG_WARN : LOG_ERROR;
-
-	log_msg(i->o.log, level, "-e %s: no such event or system in %s%s (see trace-cmd list -e)", e->name,
-		*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
-	return go_on ? 0 : -ENOENT;
-}
-
 int instance_make_events(struct undo *u, const struct buffer_plan *b, const struct log *log)
 {
 	struct instance top = { .undo = u, .path = (char *)".", .o = { .log = log } };
@@ -169,7 +159,13 @@ static int setup_one_event(struct instance *i, const struct strlist *systems, co
 	if (ret)
 		goto out;
 	if (!m.n) {
-		ret = e->optional ? 0 : no_match(i, e);
+		bool go_on = i->o.plan->ignore_event_errors || i->o.plan->best_effort;
+
+		ret = e->optional || go_on ? 0 : -ENOENT;
+		if (!e->optional)
+			log_msg(i->o.log, go_on ? LOG_WARN : LOG_ERROR,
+				"-e %s: no such event or system in %s%s (see trace-cmd list -e)", e->name,
+				*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
 		goto out;
 	}
 	if (e->filter && !e->negate)

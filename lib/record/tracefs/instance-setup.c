@@ -40,7 +40,8 @@ static int put_functions(struct instance *i, const char *opt, const char *path, 
 		if (names->n)
 			log_err(i->o.log, "%s %s: this kernel has no '%s'", opt, names->v[0], path);
 		return names->n ? -ENOENT : 0;
-	} /* patterns are resolved, commands left out */
+	}
+	/* patterns are resolved, commands left out */
 	for (size_t n = 0; n < names->n; n++) {
 		if (is_command(names->v[n]))
 			continue;

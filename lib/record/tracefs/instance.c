@@ -4,10 +4,10 @@
 
 #include <stdarg.h>
 
+#include "record/tracefs/dir.h"
 #include "record/tracefs/dynamic.h"
 
 #define TEXT_MAX      (1u << 20)
-#define STATS_MAX     (64u << 10)
 #define SET_EVENT_MAX (16u << 20)
 
 const char *instance_file(const struct instance *i, char path[INSTANCE_PATH], const char *fmt, ...)
@@ -391,21 +391,9 @@ int instance_systems(const struct instance *i, struct strlist *out)
 
 int instance_lost(const struct instance *i, unsigned int cpu, uint64_t *lost)
 {
-	static const char *const names[] = { "overrun: ", "commit overrun: ", "dropped events: " };
-	struct strlist lines = { 0 };
 	char path[INSTANCE_PATH];
-	int ret = read_lines_at(undo_dirfd(i->undo), instance_file(i, path, "per_cpu/cpu%u/stats", cpu),
-				STATS_MAX, &lines);
+	uint64_t events;
 
-	*lost = 0;
-	for (size_t n = 0; n < lines.n; n++)
-		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
-			size_t skip = strlen(names[k]);
-			uint64_t v;
-
-			if (!strncmp(lines.v[n], names[k], skip) && !parse_u64(lines.v[n] + skip, &v))
-				*lost += v;
-		}
-	strlist_release(&lines);
-	return ret;
+	return tracefs_counts(undo_dirfd(i->undo), instance_file(i, path, "per_cpu/cpu%u/stats", cpu),
+			      &events, lost);
 }

@@ -142,7 +142,8 @@ static int lock_open(struct lock *one, int dirfd, const char *path, int journal_
 				name, within ? ", which '" : "", within ? path : "",
 				within ? "' is part of" : "",
 				hyp ? "" : ", or record into another instance (-B NAME)");
-	} /* it may have been removed, and made anew, between open and flock */
+	}
+	/* it may have been removed, and made anew, between open and flock */
 	if (fstatat(dirfd, one->dir, &now, 0) || fstat(one->fd, &locked) || !same_file(&now, &locked))
 		return -ENOENT;
 	return left_check(one, journal_fd, log);

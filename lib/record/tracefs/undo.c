@@ -415,7 +415,8 @@ static int undo_entry(struct undo *u, const struct entry *e)
 	for (int i = 0; ret == -EBUSY && i < BUSY_TRIES; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = BUSY_WAIT_NS }, NULL);
 		ret = undo_entry_once(u, e);
-	} /* files whose directory is gone (a remote, a module's events) need no restoring */
+	}
+	/* files whose directory is gone (a remote, a module's events) need no restoring */
 	snprintf(dir, sizeof(dir), "%.*s", (int)(basename(e->path) - e->path), e->path);
 	if (!ret || (ret == -ENOENT && *dir && !file_there(u->dirfd, dir)))
 		return 0;

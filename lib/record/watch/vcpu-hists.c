@@ -69,8 +69,6 @@ static const struct watch_pair exit_x86_pair = {
 	.hists = { { "pid,reason,lat.log2", "" } },
 };
 
-/* ---- events and triggers --------------------------------------------------------------------- */
-
 /* Prints the commands of a shell by libtracefs: echo 'LINE' >> FILE. False: no such event or field, or no
  * memory. */
 static bool pair_print(struct watcher *w, const struct watch_pair *p, struct trace_seq *out)
@@ -183,8 +181,6 @@ out:
 	strlist_release(&lines);
 	return ret;
 }
-
-/* ---- begin and end ---------------------------------------------------------------------------- */
 
 static int journal_restore(const struct watcher_opts *o, const char *journal, const char *what)
 {
@@ -328,8 +324,6 @@ int vcpu_hists_close(struct watcher *w)
 		tep_free(w->tep);
 	return failed ? -EIO : 0;
 }
-
-/* ---- looks -------------------------------------------------------------------------------------- */
 
 int vcpu_hists_follow(struct watcher *w)
 {

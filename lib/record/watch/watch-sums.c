@@ -118,15 +118,6 @@ const struct watch_vcpu *watch_vcpu_find(const struct watch_vcpu *v, size_t n, i
 	return at < n && v[at].pid == pid ? &v[at] : NULL;
 }
 
-static struct watch_counts counts_since(const struct watch_counts *all, const struct watch_counts *seen)
-{
-	struct watch_counts c = { .n = all->n - seen->n, .ns = all->ns - seen->ns };
-
-	for (size_t i = 0; i < WATCH_BUCKETS; i++)
-		c.buckets[i] = all->buckets[i] - seen->buckets[i];
-	return c;
-}
-
 int watch_sums_settle(struct watch_sums *s, const struct watch_vcpu *vcpus, size_t n, size_t top)
 {
 	size_t kept = 0, next;
@@ -149,7 +140,13 @@ int watch_sums_settle(struct watch_sums *s, const struct watch_vcpu *vcpus, size
 			names_settle(&s->v[i], &s->v[i + 1], next - i - 1, top);
 	}
 	for (size_t i = 0; i < s->n; i++) {
-		s->v[i].last = counts_since(&s->v[i].all, &s->v[i].seen);
+		const struct watch_counts *all = &s->v[i].all, *seen = &s->v[i].seen;
+		struct watch_counts *last = &s->v[i].last;
+
+		last->n = all->n - seen->n;
+		last->ns = all->ns - seen->ns;
+		for (size_t k = 0; k < WATCH_BUCKETS; k++)
+			last->buckets[k] = all->buckets[k] - seen->buckets[k];
 		s->v[i].seen = s->v[i].all;
 	}
 	return 0;
