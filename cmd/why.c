@@ -350,7 +350,7 @@ static int why_cut_marks(struct why_job *j, uint64_t *damaged)
 
 static int why_print_tail(struct why_job *j, uint64_t *damaged)
 {
-	int ret = why_open(&j->why, j->in, j->o->q.found);
+	int ret = why_open(&j->why, j->in, j->o->q.found, NULL);
 
 	ret = ret ?: j->o->span ? why_cut_marks(j, damaged) : why_cut_chains(j, damaged);
 	ret = ret ?: why_compare(j->why, j->o->tail, &j->c);

@@ -4,7 +4,8 @@
 #include "ask/states/markers.h"
 #include "ask/why/why-priv.h"
 
-int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset)
+int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset,
+	     struct steps *steps)
 {
 	static const unsigned int kinds[] = { WHY_OTHERS, STATE_UNKNOWN, WHY_UNDECIDED };
 	struct why *w = calloc(1, sizeof(*w));
@@ -13,7 +14,8 @@ int why_open(struct why **out, const struct inputs *in, const struct latency_pre
 	if (!w)
 		return -ENOMEM;
 	*w = (struct why){ .in = in, .preset = preset, .stride = 1 };
-	ret = steps_open(&w->steps, in);
+	ret = steps ? 0 : steps_open(&w->own, in);
+	w->steps = steps ?: w->own;
 	for (uint32_t i = CAUSE_OTHERS; i <= CAUSE_UNDECIDED && !ret; i++) {
 		const struct why_cause cause = why_cause_plain(kinds[i]);
 
@@ -39,7 +41,7 @@ void why_close(struct why *w)
 	free(w->widest);
 	map_release(&w->by_cause);
 	why_lanes_release(w);
-	steps_close(w->steps);
+	steps_close(w->own);
 	free(w);
 }
 

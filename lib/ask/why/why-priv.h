@@ -27,7 +27,7 @@ struct why {
 	const struct inputs *in;
 	const struct latency_preset *preset;
 	const struct vcpu_map *vcpus;
-	struct steps *steps;
+	struct steps *steps, *own; /* own: NULL: they are the caller's */
 	uint64_t *widest; /* bound of each input; UINT64_MAX: it has none */
 	struct why_instance *v;
 	size_t n;
@@ -121,7 +121,8 @@ struct finding_job {
 	struct map by_task;
 	struct finding_cpu *cpus;
 	size_t n_cpus;
-	struct exits *exits;
+	const struct exits *exits;
+	struct tails *tails;
 	struct findings *to;
 };
 

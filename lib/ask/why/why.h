@@ -3,7 +3,7 @@
 #define HYPTRACE_WHY_H
 
 #include "ask/latency/latency.h"
-#include "ask/states/states.h"
+#include "ask/states/reading.h"
 #include "base/decode/mark-lines.h"
 
 /*
@@ -78,8 +78,12 @@ struct why_comparison {
 
 struct why; /* opaque */
 
-/* in: loaded, and outlives it. preset: NULL of --from and --to. -ENOMEM. why_close takes NULL. */
-int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset);
+/*
+ * in: loaded; it and steps outlive it. preset: NULL of --from and --to. steps: NULL: it has its own. -ENOMEM.
+ * why_close takes NULL.
+ */
+int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset,
+	     struct steps *steps);
 void why_close(struct why *w);
 /* A plan's `each`; ctx: struct why. -ENOMEM. */
 int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row, size_t n_points);
@@ -132,5 +136,14 @@ struct findings {
 
 /* Reads the files once. -ENOMEM, -errno. */
 int findings_read(struct findings *f, const struct inputs *in, const struct log *log, uint64_t *damaged);
+
+/*
+ * The same by a reading that others share: joined before it, ended after it, once. findings_close in any case,
+ * which takes NULL. -ENOMEM.
+ */
+struct finding_job; /* opaque */
+int findings_join(struct finding_job **out, struct reading *r);
+int findings_end(struct finding_job *j, struct findings *f);
+void findings_close(struct finding_job *j);
 
 #endif
