@@ -193,9 +193,13 @@ static int view_after(void *reader, struct pass_run *run)
 }
 
 /* The time that the page shows: that of the records which are read. */
-static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)
+static int view_extent(const struct view_job *job, uint64_t *from, uint64_t *to)
 {
-	int ret = part_extent(in->v, in->n, from, to);
+	const struct inputs *in = job->reading->in;
+	uint64_t met = 0;
+	int ret = part_extent(in->v, in->n, from, to, &met);
+
+	merge_damage_join(job->damaged, met);
 
 	if (ret == -ENODATA) /* the page says what is missing */
 		*from = *to = 0;
@@ -224,7 +228,7 @@ int view_join(struct view_reader **out, const struct view_job *job)
 	struct reading *of = job->reading;
 	struct view_reader *r = *out = calloc(1, sizeof(*r));
 	uint64_t from, to;
-	int ret = r ? view_extent(of->in, &from, &to) : -ENOMEM;
+	int ret = r ? view_extent(job, &from, &to) : -ENOMEM;
 
 	if (ret)
 		return ret;
