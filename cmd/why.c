@@ -351,7 +351,7 @@ static int why_cut_marks(struct why_job *j, uint64_t *damaged)
 
 static int why_print_tail(struct why_job *j, uint64_t *damaged)
 {
-	int ret = why_open(&j->why, j->in, j->o->q.found, NULL);
+	int ret = why_open(&j->why, j->in, j->o->q.found);
 
 	ret = ret ?: j->o->span ? why_cut_marks(j, damaged) : why_cut_chains(j, damaged);
 	ret = ret ?: why_compare(j->why, j->o->tail, &j->c);

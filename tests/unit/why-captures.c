@@ -89,7 +89,7 @@ static void check_preset(const struct inputs *in, const struct latency_preset *p
 	uint64_t damaged;
 
 	latency_preset_plan(p, in, &plan);
-	assert_int_equal(why_open(&w, in, p, NULL), 0);
+	assert_int_equal(why_open(&w, in, p), 0);
 	plan.each = why_chain;
 	plan.ctx = w;
 	assert_int_equal(latency_open(&l, in, &plan, NULL), 0);
@@ -193,7 +193,7 @@ static void test_owners(void **state)
 		assert_int_equal(inputs_open(&in, paths, pairs[i].guest ? 2 : 1, 0, NULL), 0);
 		assert_int_equal(inputs_load(&in, NULL), 0);
 		for (size_t k = 0; k < 2; k++) {
-			assert_int_equal(why_open(&w, &in, NULL, NULL), 0);
+			assert_int_equal(why_open(&w, &in, NULL), 0);
 			assert_int_equal(why_states(w, owners[k], take_vcpu, &spans[k]), 0);
 			why_close(w);
 			qsort(spans[k].v, spans[k].n, sizeof(*spans[k].v), vcpu_span_order);
@@ -219,7 +219,7 @@ static void test_many(void **state)
 	(void)state;
 	assert_int_equal(inputs_open(&in, &path, 1, 0, NULL), 0);
 	assert_int_equal(inputs_load(&in, NULL), 0);
-	assert_int_equal(why_open(&w, &in, NULL, NULL), 0);
+	assert_int_equal(why_open(&w, &in, NULL), 0);
 	for (uint64_t i = 0; i < n; i++) {
 		struct latency_worst chain = { .took = i + 1, .v[0].ts = 1000 * i };
 

@@ -115,12 +115,8 @@ struct state_span {
 /* A result other than 0 ends states_run and states_end. */
 typedef int state_listener(void *ctx, const struct state_span *span);
 
-/* Owners whose spans are wanted; work that only others need is not done. */
-enum {
-	STATES_VCPUS = 1 << STATE_OF_VCPU,
-	STATES_TASKS = 1 << STATE_OF_TASK,
-	STATES_GUEST_TASKS = 1 << STATE_OF_GUEST_TASK
-};
+/* Owners whose spans are wanted, bits by enum state_kind; work that only others need is not done. */
+enum { STATES_VCPUS = 1, STATES_TASKS = 2, STATES_GUEST_TASKS = 4 };
 
 /* Owners beyond these are left out (states_left_out): memory stays bounded. */
 #define STATES_VCPUS_MAX 4096

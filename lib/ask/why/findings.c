@@ -431,9 +431,12 @@ static int finding_order(const void *a, const void *b)
 int findings_join(struct finding_job **out, struct reading *r)
 {
 	struct finding_job *j = *out = calloc(1, sizeof(*j));
-	int ret = j ? why_open(&j->why, r->in, NULL, r->steps) : -ENOMEM;
+	int ret = j ? why_open(&j->why, r->in, NULL) : -ENOMEM;
 
-	ret = ret ?: reading_states(r, STATES_VCPUS | STATES_GUEST_TASKS, finding_span, j);
+	if (ret)
+		return ret;
+	j->why->steps = r->steps;
+	ret = reading_states(r, STATES_VCPUS | STATES_GUEST_TASKS, finding_span, j);
 	ret = ret ?: reading_exits(r, NULL) ?: tails_open(&j->tails, r->in, r->timeline);
 	if (ret)
 		return ret;

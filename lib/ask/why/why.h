@@ -78,12 +78,8 @@ struct why_comparison {
 
 struct why; /* opaque */
 
-/*
- * in: loaded; it and steps outlive it. preset: NULL of --from and --to. steps: NULL: it has its own. -ENOMEM.
- * why_close takes NULL.
- */
-int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset,
-	     struct steps *steps);
+/* in: loaded, and outlives it. preset: NULL of --from and --to. -ENOMEM. why_close takes NULL. */
+int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset);
 void why_close(struct why *w);
 /* A plan's `each`; ctx: struct why. -ENOMEM. */
 int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row, size_t n_points);
