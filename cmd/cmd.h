@@ -250,21 +250,26 @@ void terminal_reader_gone(void) __attribute__((noreturn));
 
 /* ---- for the page of hyptrace view ------------------------------------------------------------------ */
 
+struct reading;
+struct stat_run;
+struct finding_job;
+
 /*
  * Answers of other commands as JSON, for the page of hyptrace view. in: loaded. *damaged: its value or the
- * number of damaged places that the reading met, the greater one. 0 or -errno, logged.
+ * number of damaged places that the reading met, the greater one. 0 or -errno.
  */
 
-/* All tables of stat --json: stat.c. */
-int stat_json(const struct inputs *in, struct buf *out, uint64_t *damaged, const struct log *log);
-/* Findings of why --json, files: for its commands: why.c. */
-int why_json(const struct inputs *in, const struct strlist *files, struct buf *out, uint64_t *damaged,
-	     const struct log *log);
+/* All tables of stat --json, by a reading that it joins before, and leaves after: stat.c. Leaving takes NULL. */
+int stat_join(struct stat_run **out, struct reading *of);
+int stat_json(struct stat_run *r, struct buf *out);
+void stat_leave(struct stat_run *r);
+/* Findings of why --json, which the reading found; files: for its commands: why.c. */
+int why_json(const struct inputs *in, const struct strlist *files, struct finding_job *found, struct buf *out);
 /* All presets of latency that these files can feed, as an array with their distributions: view-latency.c. */
 int latency_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
-/* Stacks of flame --json, the light ones added up: flame.c. Not logged; -ENODATA: there are none. */
+/* Stacks of flame --json, the light ones added up: flame.c. -ENODATA: there are none. */
 int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
-/* Tables of diff --json: diff.c. sides: of diff_sides(). */
+/* Tables of diff --json: diff.c. sides: of diff_sides(). Errors are logged. */
 int diff_json(const struct buf sides[2], const struct times_opts *times, struct buf *out, uint64_t *damaged,
 	      const struct log *log);
 /*

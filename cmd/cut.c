@@ -52,7 +52,7 @@ static int cut_files(void *opts, const struct log *log)
 	struct hyptrace *files = NULL;
 	struct strlist made = { 0 };
 	const struct inputs *in;
-	uint64_t from, to, first, last, per = 0;
+	uint64_t from, to, first, last, per = 0, damaged = 0; /* damaged pages are copied as they are */
 	int ret = command_open(&files, &o->f.files, 0, &o->f.times, log);
 
 	if (ret)
@@ -67,7 +67,7 @@ static int cut_files(void *opts, const struct log *log)
 				       "times of these files are ticks: give --per in ticks, without a unit");
 			goto out;
 		}
-		ret = part_extent(in->v, in->n, &first, &last);
+		ret = part_extent(in->v, in->n, &first, &last, &damaged);
 		if (ret) {
 			log_err(log, "there are no records to cut");
 			goto out;

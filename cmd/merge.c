@@ -47,7 +47,7 @@ static int merge_files(void *opts, const struct log *log)
 		struct merge_piece *pieces;
 		struct dat_source *v;
 		struct dat_copy copy = { 0 };
-		uint64_t last;
+		uint64_t last, damaged = 0; /* damaged pages are copied as they are */
 		size_t k = 0;
 
 		while (in->v[k].trace_id != in->v[i].trace_id)
@@ -63,7 +63,7 @@ static int merge_files(void *opts, const struct log *log)
 			if (in->v[k].trace_id != in->v[i].trace_id)
 				continue;
 			*p = (struct merge_piece){ .source = { in->v[k].path, in->v[k].reader } };
-			ret = part_extent(&in->v[k], 1, &p->first, &last);
+			ret = part_extent(&in->v[k], 1, &p->first, &last, &damaged);
 			if (ret == -ENODATA) /* it joins at the end */
 				ret = 0;
 			copy.n++;

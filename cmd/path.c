@@ -228,8 +228,7 @@ static int path_answer(struct path_job *j)
 
 	ret = ret ?: path_texts(j->in, t, &j->texts);
 	/* a page that could be read before may fail now */
-	if (t && merge_damaged(t->merge) > j->damaged)
-		j->damaged = merge_damaged(t->merge);
+	merge_damage_join(&j->damaged, t ? merge_damaged(t->merge) : 0);
 	if (!ret) {
 		path_answer_write(&answer, j->o->f.form, &out);
 		ret = print_answer(&out, j->log);

@@ -3,22 +3,20 @@
 #define HYPTRACE_STAT_PRIV_H
 
 #include "ask/states/counts.h"
-#include "ask/states/exits.h"
 #include "ask/states/hyptime.h"
-#include "ask/states/markers.h"
+#include "ask/states/reading.h"
 #include "ask/states/samples.h"
-#include "ask/states/states.h"
 
 /* Results of hyptrace stat, and the form to print them in: shared by stat.c and stat-*.c. */
 struct stat_answer {
 	const struct inputs *in;
 	const struct steps *steps;
-	struct counts *counts;
-	struct exits *exits;
-	struct hyptime *hyp;
-	struct markers *markers;
-	struct samples *samples;
+	const struct exits *exits; /* these three are the reading's */
+	const struct markers *markers;
 	struct states *states;
+	struct counts *counts;
+	struct hyptime *hyp;
+	struct samples *samples;
 	struct state_totals totals;
 	struct tally tally;
 	/* how */

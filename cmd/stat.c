@@ -122,9 +122,8 @@ struct stat_run {
 	const struct stat_opts *o;
 	const struct log *log;
 	struct hyptrace *files;
-	struct timeline *timeline;
-	struct steps *steps;
 	struct hypertrace_desc *desc;
+	struct reading own; /* unless it joins another one */
 	struct stat_answer s;
 	unsigned int needs;
 };
@@ -143,55 +142,47 @@ static unsigned int stat_needs(const struct stat_opts *o)
 	return needs;
 }
 
-/* Opens the parts, those that others need first, and reads the files for them. stat_release closes them. */
-static int stat_read(struct stat_run *r)
+/* Opens the parts, those that others need first. stat_release closes them. */
+static int stat_open_parts(struct stat_run *r, struct reading *of)
 {
-	struct pass_part parts[PASS_PARTS_MAX];
 	bool longest = r->needs & NEED_LONGEST;
 	struct stat_answer *s = &r->s;
 	struct tally *stays = longest || r->o->by ? &s->tally : NULL;
 	unsigned int want =
 		(r->needs & NEED_VCPUS ? STATES_VCPUS : 0) | (r->needs & NEED_TASKS ? STATES_GUEST_TASKS : 0);
-	int ret = steps_open(&r->steps, s->in);
-	size_t n = 0;
+	int ret;
 
-	s->steps = r->steps;
-	ret = ret ?: counts_open(&s->counts, s->in, r->timeline);
+	s->in = of->in;
+	s->steps = of->steps;
+	ret = counts_open(&s->counts, s->in, of->timeline);
 	ret = ret ?: tally_open(&s->tally, longest ? r->o->top : 0, r->o->by);
 	if (!ret && (r->needs & NEED_EXITS))
-		ret = exits_open(&s->exits, s->in, r->timeline, r->steps, stays);
+		ret = reading_exits(of, stays);
 	if (!ret && (r->needs & NEED_HYP))
-		ret = hyptime_open(&s->hyp, s->in, r->timeline, r->steps, stays);
+		ret = hyptime_open(&s->hyp, s->in, of->timeline, of->steps, stays);
 	if (!ret && (r->needs & NEED_MARKERS))
-		ret = markers_open(&s->markers, s->in, r->timeline, r->desc);
+		ret = reading_markers(of);
 	if (!ret && (r->needs & NEED_SAMPLES))
-		ret = samples_open(&s->samples, r->steps);
+		ret = samples_open(&s->samples, of->steps);
 	if (!ret && want)
-		ret = states_open(&s->states, s->in, r->timeline, r->steps, want, state_totals_span,
-				  &s->totals);
+		ret = reading_states(of, want, state_totals_span, &s->totals);
 	if (ret)
 		return ret;
-	s->totals.st = s->states;
-	parts[n++] = counts_part(s->counts);
-	if (s->exits)
-		parts[n++] = exits_part(s->exits);
+	s->exits = of->exits;
+	s->markers = of->markers;
+	s->totals.st = s->states = of->states;
+	of->parts[of->n++] = counts_part(s->counts);
 	if (s->hyp)
-		parts[n++] = hyptime_part(s->hyp);
-	if (s->markers)
-		parts[n++] = markers_part(s->markers);
+		of->parts[of->n++] = hyptime_part(s->hyp);
 	if (s->samples)
-		parts[n++] = samples_part(s->samples);
-	if (s->states)
-		parts[n++] = states_part(s->states);
-	ret = pass_read(r->timeline, r->steps, parts, n);
-	if (ret)
-		return ret;
-	counts_finish(s->counts);
-	if (s->hyp)
-		hyptime_finish(s->hyp);
-	if (s->markers)
-		markers_finish(s->markers);
-	return s->states ? states_end(s->states) : 0;
+		of->parts[of->n++] = samples_part(s->samples);
+	return 0;
+}
+
+/* Reads the files for its own. */
+static int stat_read(struct stat_run *r)
+{
+	return stat_open_parts(r, &r->own) ?: reading_run(&r->own);
 }
 
 static void stat_tables(struct stat_run *r, struct answer *answer)
@@ -199,6 +190,9 @@ static void stat_tables(struct stat_run *r, struct answer *answer)
 	const struct stat_opts *o = r->o;
 	struct stat_answer *s = &r->s;
 
+	counts_finish(s->counts);
+	if (s->hyp)
+		hyptime_finish(s->hyp);
 	s->out = answer;
 	s->rows = o->rows ? o->rows : SIZE_MAX;
 	s->per = (enum stat_per)o->per;
@@ -215,24 +209,17 @@ static int stat_open_files(struct stat_run *r)
 	int ret = desc_read(r->o->desc, &r->desc, r->log);
 
 	ret = ret ?: command_open(&r->files, &r->o->f.files, 0, &r->o->f.times, r->log);
-	if (ret)
-		return ret;
-	r->s.in = handle_inputs(r->files);
-	return timeline_open(&r->timeline, r->s.in, NULL, NULL, r->log);
+	return ret ?: reading_open(&r->own, handle_inputs(r->files), r->desc, r->log);
 }
 
 static void stat_release(struct stat_run *r)
 {
 	state_totals_release(&r->s.totals);
-	states_close(r->s.states);
 	samples_close(r->s.samples);
-	markers_close(r->s.markers);
 	hyptime_close(r->s.hyp);
-	exits_close(r->s.exits);
 	counts_close(r->s.counts);
 	tally_release(&r->s.tally);
-	steps_close(r->steps);
-	timeline_close(r->timeline);
+	reading_close(&r->own);
 	hyptrace_close(r->files);
 	hypertrace_desc_free(r->desc);
 }
@@ -278,16 +265,27 @@ static int stat_print_all(struct stat_run *r, enum answer_form form, struct buf 
 	return r->s.ret;
 }
 
-int stat_json(const struct inputs *in, struct buf *out, uint64_t *damaged, const struct log *log)
+int stat_join(struct stat_run **out, struct reading *of)
 {
-	struct stat_opts o = { .top = STAT_TOP };
-	struct stat_run r = { .o = &o, .log = log, .s.in = in, .needs = stat_needs(&o) };
-	int ret = timeline_open(&r.timeline, in, NULL, NULL, log) ?: stat_read(&r);
+	static const struct stat_opts o = { .top = STAT_TOP };
+	struct stat_run *r = *out = calloc(1, sizeof(*r));
 
-	merge_damage_join(damaged, r.timeline ? merge_damaged(r.timeline->merge) : 0);
-	ret = ret ?: stat_print_all(&r, ANSWER_JSON, out) ?: buf_status(out);
-	stat_release(&r);
-	return ret;
+	if (!r)
+		return -ENOMEM;
+	*r = (struct stat_run){ .o = &o, .needs = stat_needs(&o) };
+	return stat_open_parts(r, of);
+}
+
+int stat_json(struct stat_run *r, struct buf *out)
+{
+	return stat_print_all(r, ANSWER_JSON, out) ?: buf_status(out);
+}
+
+void stat_leave(struct stat_run *r)
+{
+	if (r)
+		stat_release(r);
+	free(r);
 }
 
 static bool stat_check(void *opts)
@@ -311,7 +309,7 @@ static int stat_files(void *opts, const struct log *log)
 	buf_release(&out);
 	if (!ret && o->svg)
 		ret = stat_slices_svg(&r.s, o->svg, log);
-	damaged = r.timeline ? merge_damaged(r.timeline->merge) : 0;
+	damaged = reading_damaged(&r.own);
 	if (!ret && damaged)
 		log_damage(log, damaged);
 	stat_release(&r);

@@ -2,6 +2,7 @@
 /* hyptrace view: recordings as one HTML page with a timeline and tables. */
 
 #include "cmd.h"
+#include "ask/why/why.h"
 #include "convert/view/view.h"
 #include "base/decode/mark-lines.h"
 #include "base/json.h"
@@ -74,36 +75,42 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 {
 	static const struct view_answer answers[] = { { "latency", latency_json }, { "flame", flame_json } };
 	uint64_t met = 0;
-	struct view_job job = {
-		.full = o->full, .answers = answers, .n_answers = ARRAY_SIZE(answers), .damaged = &met
-	};
+	struct reading reading = { 0 };
+	struct view_job job = { .reading = &reading,
+				.full = o->full,
+				.answers = answers,
+				.n_answers = ARRAY_SIZE(answers),
+				.damaged = &met };
 	struct hyptrace *files = NULL;
-	struct steps *steps = NULL;
 	struct hypertrace_desc *desc = NULL;
+	struct stat_run *stat = NULL;
+	struct finding_job *why = NULL;
+	struct view_reader *reader = NULL;
 	struct buf tables = { 0 }, findings = { 0 };
+	const struct inputs *in;
 	char *names = NULL;
 	int ret = desc_read(o->desc, &desc, log) ?: command_open(&files, paths, 0, &o->times, log);
 
 	if (ret)
 		goto out;
-	job.in = handle_inputs(files);
-	ret = strcmp(o->output, "-") ? output_check(o->output, job.in, log) : 0;
-	names = picture_title(job.in, "what ran where, and when?");
+	in = handle_inputs(files);
+	ret = strcmp(o->output, "-") ? output_check(o->output, in, log) : 0;
+	names = picture_title(in, "what ran where, and when?");
 	job.title = o->title && !o->diff ? o->title : names;
-	ret = ret ?: names ? stat_json(job.in, &tables, &met, log) : -ENOMEM;
-	ret = ret ?: why_json(job.in, paths, &findings, &met, log);
+	ret = ret ?: names ? reading_open(&reading, in, desc, log) : -ENOMEM;
+	ret = ret ?: stat_join(&stat, &reading) ?: findings_join(&why, &reading) ?: view_join(&reader, &job);
+	ret = ret ?: reading_run(&reading);
+	merge_damage_join(&met, reading_damaged(&reading));
+	ret = ret ?: stat_json(stat, &tables) ?: why_json(in, paths, why, &findings);
 	job.tables = buf_str(&tables);
 	job.findings = buf_str(&findings);
-	job.desc = desc;
-	ret = ret ?: job.tables && job.findings ? 0 : -ENOMEM;
-	ret = ret ?: timeline_open(&job.timeline, job.in, NULL, NULL, log) ?: steps_open(&steps, job.in);
-	job.steps = steps;
-	ret = ret ?: view_read(&job, page);
-	merge_damage_join(&met, job.timeline ? merge_damaged(job.timeline->merge) : 0);
+	ret = ret ?: job.tables && job.findings ? view_data(reader, page) : -ENOMEM;
 	*damaged += met;
 out:
-	steps_close(steps);
-	timeline_close(job.timeline);
+	view_leave(reader);
+	findings_close(why);
+	stat_leave(stat);
+	reading_close(&reading);
 	hyptrace_close(files);
 	hypertrace_desc_free(desc);
 	buf_release(&tables);

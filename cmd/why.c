@@ -100,6 +100,7 @@ struct why_job {
 	struct why_opts *o;
 	const struct log *log;
 	const struct inputs *in;
+	struct finding_job *found; /* by a reading of others; NULL: none */
 	struct why *why;
 	struct why_comparison c;
 	struct answer answer;
@@ -368,7 +369,7 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		{ "to", NULL, ANSWER_TIME },
 	};
 	struct findings f = { 0 };
-	int ret = findings_read(&f, j->in, j->log, damaged);
+	int ret = j->found ? findings_end(j->found, &f) : findings_read(&f, j->in, j->log, damaged);
 	bool out = false;
 	char lost[32];
 
@@ -421,16 +422,12 @@ static int why_answer(struct why_job *j, struct buf *out, uint64_t *damaged)
 	return ret;
 }
 
-int why_json(const struct inputs *in, const struct strlist *files, struct buf *out, uint64_t *damaged,
-	     const struct log *log)
+int why_json(const struct inputs *in, const struct strlist *files, struct finding_job *found, struct buf *out)
 {
 	struct why_opts o = { .f = { .form = ANSWER_JSON, .files = *files } };
-	struct why_job j = { .o = &o, .log = log, .in = in };
-	uint64_t met = 0;
-	int ret = why_answer(&j, out, &met);
+	struct why_job j = { .o = &o, .in = in, .found = found };
 
-	merge_damage_join(damaged, met);
-	return ret;
+	return why_answer(&j, out, NULL);
 }
 
 static int why_run(void *opts, const struct log *log)

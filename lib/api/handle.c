@@ -477,7 +477,7 @@ int handle_load(struct hyptrace *h)
 	if (!ret && !h->raw)
 		ret = inputs_convert_ticks(&h->in, &h->log) ?: h->align ? inputs_align(&h->in, &h->log) : 0;
 	if (!ret && h->part && (h->part->from.anchor || h->part->to.anchor))
-		ret = part_resolve(h->part, h->in.v, h->in.n, &h->log, &h->in.from, &h->in.to);
+		ret = part_resolve(h->part, &h->in, &h->log);
 	return ret;
 }
 

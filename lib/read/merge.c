@@ -46,7 +46,7 @@ struct merge {
 	struct stream **heap; /* the earliest record at [0] */
 	size_t n;
 	pthread_mutex_t lock; /* for damage */
-	uint64_t damaged;
+	uint64_t damaged, known; /* known: before it was opened */
 	uint64_t from; /* merge_from */
 	bool tell_pauses;
 };
@@ -448,7 +448,12 @@ double merge_fraction(const struct merge *m)
 
 uint64_t merge_damaged(const struct merge *m)
 {
-	return m->damaged;
+	return m->damaged > m->known ? m->damaged : m->known;
+}
+
+void merge_damage_known(struct merge *m, uint64_t places)
+{
+	m->known = places;
 }
 
 static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t index)

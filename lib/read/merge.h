@@ -108,6 +108,8 @@ int merge_ahead(const struct merge *m, size_t input, size_t buffer, struct merge
 double merge_fraction(const struct merge *m);
 /* Damaged places so far; the log said where the first on each CPU is. */
 uint64_t merge_damaged(const struct merge *m);
+/* Places that an earlier reading met: there are at least so many. */
+void merge_damage_known(struct merge *m, uint64_t places);
 /* Of several readings of the same files: the greatest number of those places. */
 static inline void merge_damage_join(uint64_t *damaged, uint64_t met)
 {

@@ -41,7 +41,7 @@ static uint64_t part_last_page(const struct reader_info *info, const struct read
 
 /* Widens *first and *last by the records of a CPU's pages from byte `at` on; one: only by the first. */
 static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t at, bool one,
-			   uint64_t *first, uint64_t *last)
+			   uint64_t *first, uint64_t *last, uint64_t *damaged)
 {
 	const struct reader_info *info = reader_info(in->reader);
 	const struct reader_buffer *b = &info->buffers[buffer];
@@ -51,30 +51,33 @@ static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, ui
 	bool done = false;
 	int ret = reader_pages_open(&pages, in->reader, buffer, cpu);
 
-	if (ret)
-		return ret == -ENOMEM ? ret : 0; /* reading reports damage */
+	if (ret) {
+		++*damaged;
+		return ret == -ENOMEM ? ret : 0;
+	}
 	layout.size = b->page_size;
 	if (at)
 		reader_pages_seek(pages, at);
 	while (!done && (ret = reader_pages_next(pages, &data)) == 1) {
 		struct page_reader page;
 		struct page_event ev;
+		int more = page_reader_init(&page, &layout, data, layout.size) ?: 1;
 
-		if (page_reader_init(&page, &layout, data, layout.size))
-			continue;
-		while (!done && page_next(&page, &ev) == 1) {
+		while (!done && more == 1 && (more = page_next(&page, &ev)) == 1) {
 			uint64_t ts = filetime_apply(&in->time, b->cpus[cpu].cpu, ev.ts);
 
 			*first = ts < *first ? ts : *first;
 			*last = ts > *last ? ts : *last;
 			done = one;
 		}
+		*damaged += more < 0;
 	}
+	*damaged += ret < 0;
 	reader_pages_close(pages);
 	return ret == -ENOMEM ? ret : 0;
 }
 
-int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last)
+int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last, uint64_t *damaged)
 {
 	*first = UINT64_MAX;
 	*last = 0;
@@ -85,11 +88,11 @@ int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *las
 			for (size_t c = 0; c < info->buffers[b].n_cpus; c++) {
 				const struct reader_cpu *cpu = &info->buffers[b].cpus[c];
 				uint64_t at = part_last_page(info, &info->buffers[b], cpu);
-				int ret = part_extent_cpu(&in[i], b, c, 0, at, first, last);
+				int ret = part_extent_cpu(&in[i], b, c, 0, at, first, last, damaged);
 
 				/* without `at` all pages have been read; a last page may be empty */
 				if (!ret && at)
-					ret = part_extent_cpu(&in[i], b, c, at, false, first, last);
+					ret = part_extent_cpu(&in[i], b, c, at, false, first, last, damaged);
 				if (ret)
 					return ret;
 			}
@@ -122,18 +125,18 @@ static const char *part_time_text(uint64_t ts, bool ticks, char out[32])
 	return out;
 }
 
-int part_resolve(const struct time_part *w, const struct input *in, size_t n, const struct log *log,
-		 uint64_t *from, uint64_t *to)
+int part_resolve(const struct time_part *w, struct inputs *in, const struct log *log)
 {
-	uint64_t first, last;
-	bool ticks = false;
+	uint64_t first, last, *from = &in->from, *to = &in->to;
+	bool ticks = inputs_in_ticks(in);
 	char text[2][32];
-	int ret = part_extent(in, n, &first, &last);
+	int ret = part_extent(in->v, in->n, &first, &last, &in->damaged);
 
 	if (ret && ret != -ENODATA)
 		return ret;
-	for (size_t i = 0; i < n; i++)
-		ticks |= filetime_in_ticks(&in[i].time);
+	if (in->damaged)
+		log_warn(log, "the recording may begin earlier or end later: %llu pages there are damaged",
+			 (unsigned long long)in->damaged);
 	if (ticks && (w->from.has_unit || w->to.has_unit))
 		return log_fail(log, -EINVAL,
 				"times of these files are ticks, not seconds: give ticks, or their rate with "

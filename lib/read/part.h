@@ -5,6 +5,7 @@
 #include "base/std.h"
 
 struct input;
+struct inputs;
 struct log;
 
 /*
@@ -25,13 +26,15 @@ struct time_part {
 /* 0; -EINVAL: no "FROM,TO". */
 int part_parse(const char *text, struct time_part *w);
 
-/* Times of the first and the last record of all files, corrected. -ENODATA: no records; -ENOMEM. */
-int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last);
 /*
- * Corrected times of a part: records at *from <= time < *to lie in it. Reads the files for their first and
- * last times. -EINVAL (logged): no record can lie in it; -ENOMEM.
+ * Times of the first and the last record of all files, corrected; adds to *damaged the damaged places that are
+ * met. -ENODATA: no records; -ENOMEM.
  */
-int part_resolve(const struct time_part *w, const struct input *in, size_t n, const struct log *log,
-		 uint64_t *from, uint64_t *to);
+int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last, uint64_t *damaged);
+/*
+ * Sets the part of the inputs' time that their timelines read. Reads the files for their first and last times.
+ * -EINVAL (logged): no record can lie in it; -ENOMEM.
+ */
+int part_resolve(const struct time_part *w, struct inputs *in, const struct log *log);
 
 #endif

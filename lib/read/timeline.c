@@ -101,6 +101,7 @@ int timeline_open(struct timeline **out, const struct inputs *in, merge_want *wa
 	ret = merge_open(&t->merge, t->v, in->n, want, ctx, log);
 	if (ret)
 		goto fail;
+	merge_damage_known(t->merge, in->damaged);
 	*out = t;
 	return 0;
 fail:

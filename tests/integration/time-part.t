@@ -85,4 +85,16 @@ for bad in 5 5s 1x,2 ,, 1.2.3, '-,' ' 1,2' 99999999999999999999,; do
 	is "$? $(head -n 1 "$tmp/got")" "2 hyptrace stat: --time $bad: not FROM,TO, such as 63.5,64 or +2s,-500ms or 63.5," "--time '$bad'"
 done
 
+# the last page, which cannot be, is after the part: the recording's end is not known
+{
+	printf '%s\n' 'compression none' 'event ftrace:print unsigned long ip; char buf[] | "%s", REC->buf'
+	for ((i = 1; i < 99; i++)); do
+		printf '%d 0 7 print\t0\t%0100d\n' $((i * 1000000000)) "$i"
+	done
+} | "$build/tests/integration/make-trace" "$tmp/end.dat"
+perl -0777 -pi -e 'my $at = index($_, sprintf "%0100d", 98); $at -= $at % 4096; substr($_, $at + 8, 4) = "\xff\xff\xff\x0f"' "$tmp/end.dat"
+"$hyptrace" report --time ,2 "$tmp/end.dat" >"$tmp/got" 2>"$tmp/err"
+is "$? $(grep -c print: "$tmp/got") $(<"$tmp/err")" "1 1 hyptrace: warning: the recording may begin earlier or end later: 1 pages there are damaged" \
+	"--time: a damaged page at the end is reported"
+
 done_testing

@@ -139,7 +139,19 @@ view -q --hypertrace-desc "$tmp/desc" "$tmp/marks.dat"
 is "$(data | cut -f 1-6,10,11)" "mark	host	0	1000	300	read	crosvm	7
 mark	host	0	2000	300	draw		60
 mark	host	1	2010	10	frame		60" "spans that programs mark, by thread and how many are around"
+is "$(data --head | jq -S .tables)" "$("$hyptrace" stat -q --json --hypertrace-desc "$tmp/desc" "$tmp/marks.dat" | jq -S .)" "... in the tables, too"
 is "$(data --head | jq -r '.machines[].command')" "hyptrace record -o 'a b.dat' -e kvm" "the command line that recorded"
+
+# one page that cannot be: all that is read once reports it once
+"$build/tests/integration/make-trace" "$tmp/damaged.dat" <<'T'
+event ftrace:print unsigned long ip; char buf[] | "%s", REC->buf
+1000000000 0 7 print	0	good
+1000000000 1 7 print	0	PAGE-OF-CPU-1
+T
+perl -0777 -pi -e 'my $at = index($_, "PAGE-OF-CPU-1"); $at -= $at % 4096; substr($_, $at + 8, 4) = "\xff\xff\xff\x0f"' "$tmp/damaged.dat"
+view "$tmp/damaged.dat"
+is "$status $(sed "s|$tmp/||" "$tmp/err")" "1 hyptrace: warning: damaged.dat: CPU 1 has a damaged page (it is damaged, or not in the expected format): records are missing
+hyptrace: the files are damaged in 1 places: what lay there is missing" "a damaged page is reported once"
 
 for file in functions/trace profile/trace raw/trace; do
 	view -q tests/data/$file.dat

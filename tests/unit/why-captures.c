@@ -132,12 +132,12 @@ static void test_findings(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
 		char *const paths[] = { (char *)pairs[i].host, (char *)pairs[i].guest };
 		struct findings f = { 0 };
-		uint64_t damaged, from, to;
+		uint64_t damaged = 0, from, to;
 		struct inputs in;
 
 		assert_int_equal(inputs_open(&in, paths, pairs[i].guest ? 2 : 1, 0, NULL), 0);
 		assert_int_equal(inputs_load(&in, NULL), 0);
-		assert_int_equal(part_extent(in.v, in.n, &from, &to), 0);
+		assert_int_equal(part_extent(in.v, in.n, &from, &to, &damaged), 0);
 		assert_int_equal(findings_read(&f, &in, NULL, &damaged), 0);
 		for (size_t k = 0; k < f.n; k++) {
 			const struct finding_stretch *s = &f.v[k].example;

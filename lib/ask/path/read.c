@@ -5,8 +5,8 @@
 #define PATH_DONE 1
 #define PATH_KEPT 3 /* a joined reading keeps rows for so many times what a chain needs */
 
-/* Steps but for the contents of exits and for programs' marks. */
-#define PATH_STEPS (STEP_SET(STEP_MMIO) - 1)
+/* Steps but for the contents of exits and for programs' marks; a STEP_LOST has both ends of a loss. */
+#define PATH_STEPS ((STEP_SET(STEP_MMIO) - 1) & ~STEP_SET(STEP_GAP))
 
 /* include/linux/trace_events.h */
 #define PATH_TRACE_HARDIRQ 0x08
@@ -162,8 +162,8 @@ static int path_take(struct path_reading *r, const struct step *s, const struct 
 				.kind = s->kind,
 				.guest = r->in->v[s->input].guest };
 
-	if (s->kind == STEP_GAP || s->kind == STEP_END || s->kind == STEP_NAME)
-		return 0; /* a STEP_LOST has both ends of a loss */
+	if (!(STEP_SET(s->kind) & (PATH_STEPS | STEP_SET(STEP_PRINT))))
+		return 0; /* of another part of the pass, but for marks, which a page shows */
 	if (s->kind == STEP_LOST) {
 		row.b = r->streams[m->stream].last;
 		row.pid = -1;

@@ -3,8 +3,8 @@
 #include "ask/states/series.h"
 
 #include "ask/states/counts.h"
-#include "ask/states/exits.h"
 #include "ask/states/hyptime.h"
+#include "ask/states/reading.h"
 #include "ask/states/states.h"
 
 /* A thread's counts of events by slice. */
@@ -23,17 +23,14 @@ struct series_run {
 	struct series *to;
 	const struct inputs *in;
 	uint64_t width; /* ns of a slice */
-	struct timeline *t;
-	struct steps *steps;
+	struct reading read;
 	/* events */
 	size_t *at; /* by stream: where its buffer's events begin */
 	size_t n_streams, n_cells, n_workers;
 	struct series_worker *workers;
 	/* stays and states */
 	struct tally tally;
-	struct exits *exits;
 	struct hyptime *hyp;
-	struct states *states;
 	size_t *rows; /* of states, by the owner's index and the state: 1 + the row's index; 0: none yet */
 	size_t n_rows;
 	struct series_cause *causes;
@@ -88,7 +85,7 @@ static int series_events_work(void *ctx, struct pass_run *run)
 
 	for (size_t i = 0; i < run->records->n; i++) {
 		const struct merge_record *m = &run->records->v[i];
-		const struct input *in = &r->in->v[merge_stream(r->t->merge, m)->input];
+		const struct input *in = &r->in->v[merge_stream(r->read.timeline->merge, m)->input];
 		unsigned int id = timeline_id(m);
 		uint32_t(**cell)[SERIES_SLICES];
 
@@ -106,12 +103,12 @@ static int series_events_work(void *ctx, struct pass_run *run)
 
 static int series_events_open(struct series_run *r)
 {
-	r->n_streams = merge_streams(r->t->merge);
+	r->n_streams = merge_streams(r->read.timeline->merge);
 	r->at = calloc(r->n_streams + 1, sizeof(*r->at));
 	r->workers = calloc(pipeline_workers(), sizeof(*r->workers));
 	if (!r->at || !r->workers)
 		return -ENOMEM;
-	r->n_cells = counts_lay_out(r->in, r->t, 0, r->at);
+	r->n_cells = counts_lay_out(r->in, r->read.timeline, 0, r->at);
 	for (; r->n_workers < pipeline_workers(); r->n_workers++) {
 		struct series_worker *w = &r->workers[r->n_workers];
 
@@ -153,7 +150,7 @@ static int series_events_finish(struct series_run *r)
 	int ret = 0;
 
 	for (size_t i = 0; i < r->n_streams && !ret; i++) {
-		const struct merge_stream *s = merge_stream_at(r->t->merge, i);
+		const struct merge_stream *s = merge_stream_at(r->read.timeline->merge, i);
 		const struct input *in = &r->in->v[s->input];
 
 		if (i && r->at[i] == r->at[i - 1])
@@ -190,7 +187,7 @@ static int series_spans_finish(struct series_run *r)
 
 		if (from->what == SPAN_EXIT)
 			ret = series_spans_row(r, from, SERIES_EXITS, SERIES_EXIT_TIME,
-					       exits_kind_name(r->exits, from->input, from->why, name));
+					       exits_kind_name(r->read.exits, from->input, from->why, name));
 		else
 			ret = series_spans_row(r, from, SERIES_HYP, SERIES_HYP_TIME,
 					       hyptime_name(r->hyp, from->input, from->why) ?: "-");
@@ -204,7 +201,7 @@ static int series_spans_finish(struct series_run *r)
  */
 static void series_task_name(struct series_run *r, size_t input, int32_t pid, char *name, size_t size)
 {
-	const char *comm = states_comm(r->states, input, pid) ?: "?";
+	const char *comm = states_comm(r->read.states, input, pid) ?: "?";
 	const char *slash = strchr(comm, '/');
 	size_t len = strlen(comm);
 
@@ -257,7 +254,7 @@ static bool series_cause_same(const void *causes, size_t index, const void *want
 /* "vCPU 0 preempted by hog", "vCPU 0 hypervisor (hvc)", "vCPU 1 host (DABT_LOW)" */
 static void series_cause_name(struct series_run *r, const struct state_span *span, char *name, size_t size)
 {
-	const char *reason = states_reason(r->states, span);
+	const char *reason = states_reason(r->read.states, span);
 	char vcpu[24] = "vCPU thread", by[96];
 
 	if (span->owner->vcpu != STATE_NO_CPU)
@@ -369,7 +366,6 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 		[SERIES_EVENTS] = true, [SERIES_EXITS] = true, [SERIES_HYP] = true
 	};
 	struct series_run r = { .to = s, .in = in };
-	struct pass_part parts[4];
 	int ret;
 
 	*s = (struct series){ 0 };
@@ -378,38 +374,31 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 		return ret;
 	r.width = (s->to - s->from) / SERIES_SLICES + 1;
 	s->length = (double)r.width * SERIES_SLICES / 1e9;
-	ret = timeline_open(&r.t, in, NULL, NULL, NULL) ?:
-	      steps_open(&r.steps, in) ?:
+	ret = reading_open(&r.read, in, NULL, NULL) ?:
 	      series_events_open(&r) ?:
 	      tally_open(&r.tally, 0, r.width) ?:
-	      exits_open(&r.exits, in, r.t, r.steps, &r.tally) ?:
-	      hyptime_open(&r.hyp, in, r.t, r.steps, &r.tally) ?:
-	      states_open(&r.states, in, r.t, r.steps, STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS,
-			  series_span, &r);
+	      reading_exits(&r.read, &r.tally) ?:
+	      hyptime_open(&r.hyp, in, r.read.timeline, r.read.steps, &r.tally) ?:
+	      reading_states(&r.read, STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS, series_span, &r);
 	if (ret)
 		goto out;
 	tally_begin(&r.tally, s->from);
-	parts[0] = (struct pass_part){ .ctx = &r, .work = series_events_work };
-	parts[1] = exits_part(r.exits);
-	parts[2] = hyptime_part(r.hyp);
-	parts[3] = states_part(r.states);
-	ret = pass_read(r.t, r.steps, parts, 4);
+	r.read.parts[r.read.n++] = (struct pass_part){ .ctx = &r, .work = series_events_work };
+	r.read.parts[r.read.n++] = hyptime_part(r.hyp);
+	ret = reading_run(&r.read);
 	/* a page that could be read before may fail now */
-	if (merge_damaged(r.t->merge) > s->damaged)
-		s->damaged = merge_damaged(r.t->merge);
+	merge_damage_join(&s->damaged, reading_damaged(&r.read));
 	if (ret)
 		goto out;
 	hyptime_finish(r.hyp);
-	ret = states_end(r.states) ?: series_events_finish(&r) ?: series_spans_finish(&r);
+	ret = series_events_finish(&r) ?: series_spans_finish(&r);
 	/* until now rows had whole numbers, of things and of ns: the same sums in any order of the workers'
 	 */
 	for (size_t i = 0; i < s->n; i++)
 		for (size_t k = 0; k < SERIES_SLICES; k++)
 			s->v[i].v[k] *= (things[s->v[i].group] ? 1e9 : 1) / (double)r.width;
 out:
-	states_close(r.states);
 	hyptime_close(r.hyp);
-	exits_close(r.exits);
 	tally_release(&r.tally);
 	for (size_t w = 0; w < r.n_workers; w++) {
 		for (size_t i = 0; i < r.n_cells; i++)
@@ -422,8 +411,7 @@ out:
 	free(r.causes);
 	free(r.cause_rows);
 	map_release(&r.by_cause);
-	steps_close(r.steps);
-	timeline_close(r.t);
+	reading_close(&r.read);
 	return ret;
 }
 

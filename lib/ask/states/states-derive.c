@@ -28,8 +28,12 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 
 static void track_give(struct states *st, struct state_span *span)
 {
-	if (span->owner && !st->error)
-		st->error = st->span(st->ctx, span);
+	for (size_t i = 0; span->owner && i < st->n_listeners && !st->error; i++) {
+		const struct state_listening *l = &st->listeners[i];
+
+		if (l->want & 1u << span->owner->kind)
+			st->error = l->span(l->ctx, span);
+	}
 	span->owner = NULL;
 }
 
@@ -137,9 +141,7 @@ static int state_track_begin(struct states *st, struct state_track *t, enum stat
 					      .pid = pid,
 					      .guest = STATE_NO_INPUT,
 					      .vcpu = STATE_NO_CPU },
-				   .on = st->want & (kind == STATE_OF_VCPU   ? STATES_VCPUS
-						     : kind == STATE_OF_TASK ? STATES_TASKS
-									     : STATES_GUEST_TASKS),
+				   .on = st->want & 1u << kind,
 				   .view = unknown_view,
 				   .from = st->from };
 	return array_push(&st->tracks, &st->n_tracks, &t, sizeof(struct state_track *));

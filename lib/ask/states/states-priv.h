@@ -119,9 +119,13 @@ struct state_input {
 
 struct states {
 	const struct steps *steps;
-	unsigned int want;
-	state_listener *span;
-	void *ctx;
+	unsigned int want; /* by any of them */
+	struct state_listening {
+		unsigned int want;
+		state_listener *span;
+		void *ctx;
+	} * listeners;
+	size_t n_listeners;
 	int error;
 	bool begun, ended;
 	uint64_t from, now;

@@ -60,10 +60,10 @@ int states_open(struct states **out, const struct inputs *in, const struct timel
 
 	if (!st)
 		return -ENOMEM;
-	*st = (struct states){ .steps = steps, .want = want, .span = span, .ctx = ctx };
+	st->steps = steps;
 	st->in = calloc(in->n + 1, sizeof(*st->in));
-	if (!st->in) {
-		free(st);
+	if (!st->in || states_listen(st, want, span, ctx)) {
+		states_close(st);
 		return -ENOMEM;
 	}
 	for (st->n = 0; st->n < in->n && st->n < STATE_NO_INPUT; st->n++)
@@ -76,6 +76,14 @@ int states_open(struct states **out, const struct inputs *in, const struct timel
 	return 0;
 }
 
+int states_listen(struct states *st, unsigned int want, state_listener *span, void *ctx)
+{
+	const struct state_listening one = { want, span, ctx };
+
+	st->want |= want;
+	return array_push(&st->listeners, &st->n_listeners, &one, sizeof(one));
+}
+
 void states_close(struct states *st)
 {
 	if (!st)
@@ -83,6 +91,7 @@ void states_close(struct states *st)
 	for (size_t i = 0; i < st->n; i++)
 		free(st->in[i].cpus);
 	free(st->in);
+	free(st->listeners);
 	free(st->streams);
 	free(st->tasks);
 	map_release(&st->by_task);

@@ -115,7 +115,7 @@ struct state_span {
 /* A result other than 0 ends states_run and states_end. */
 typedef int state_listener(void *ctx, const struct state_span *span);
 
-/* Owners whose spans are wanted; work that only others need is not done. */
+/* Owners whose spans are wanted, bits by enum state_kind; work that only others need is not done. */
 enum { STATES_VCPUS = 1, STATES_TASKS = 2, STATES_GUEST_TASKS = 4 };
 
 /* Owners beyond these are left out (states_left_out): memory stays bounded. */
@@ -137,6 +137,8 @@ struct states; /* opaque */
 int states_open(struct states **out, const struct inputs *in, const struct timeline *t,
 		const struct steps *steps, unsigned int want, state_listener *span, void *ctx);
 void states_close(struct states *st);
+/* Before anything is read: one more listener, and the owners that it wants. -ENOMEM. */
+int states_listen(struct states *st, unsigned int want, state_listener *span, void *ctx);
 
 /* A part of a pass: all spans but those of states_end. */
 struct pass_part states_part(struct states *st);

@@ -428,37 +428,30 @@ static int finding_order(const void *a, const void *b)
 	return strcmp(x->what, y->what);
 }
 
-static int finding_read(struct finding_job *j, struct tails **tails, const struct log *log, uint64_t *damaged)
+int findings_join(struct finding_job **out, struct reading *r)
 {
-	struct why *w = j->why;
-	struct timeline *t = NULL;
-	struct states *st = NULL;
-	struct pass_part parts[2 + TAILS_MAX];
-	int ret = timeline_open(&t, w->in, NULL, NULL, log);
+	struct finding_job *j = *out = calloc(1, sizeof(*j));
+	int ret = j ? why_open(&j->why, r->in, NULL) : -ENOMEM;
 
-	ret = ret ?: states_open(&st, w->in, t, w->steps, STATES_VCPUS | STATES_GUEST_TASKS, finding_span, j);
-	ret = ret ?: exits_open(&j->exits, w->in, t, w->steps, NULL);
-	ret = ret ?: tails_open(tails, w->in, t);
-	if (!ret) {
-		parts[0] = states_part(st);
-		parts[1] = exits_part(j->exits);
-		ret = pass_read(t, w->steps, parts, 2 + tails_parts(*tails, &parts[2]));
-		ret = ret ?: states_end(st);
-		*damaged = merge_damaged(t->merge);
-	}
-	states_close(st);
-	timeline_close(t);
-	return ret;
+	if (ret)
+		return ret;
+	j->why->steps = r->steps;
+	ret = reading_states(r, STATES_VCPUS | STATES_GUEST_TASKS, finding_span, j);
+	ret = ret ?: reading_exits(r, NULL) ?: tails_open(&j->tails, r->in, r->timeline);
+	if (ret)
+		return ret;
+	j->exits = r->exits;
+	r->n += tails_parts(j->tails, &r->parts[r->n]);
+	return 0;
 }
 
-int findings_read(struct findings *f, const struct inputs *in, const struct log *log, uint64_t *damaged)
+int findings_end(struct finding_job *j, struct findings *f)
 {
-	struct finding_job j = { .to = f };
-	struct tails *tails = NULL;
 	bool faults = false;
-	int ret = why_open(&j.why, in, NULL) ?: finding_read(&j, &tails, log, damaged);
+	int ret = 0;
 
-	for (struct finding_vcpu *v = j.v; v < j.v + j.n && !ret; v++) {
+	j->to = f;
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n && !ret; v++) {
 		struct finding open = { .lost = v->undecided, .n = 1, .next = "hyptrace sync" };
 
 		v->by[CAUSE_UNKNOWN].ns -= v->open;
@@ -467,22 +460,41 @@ int findings_read(struct findings *f, const struct inputs *in, const struct log 
 		f->wall += v->wall;
 		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
 		if (open.share >= FINDING_LEAST)
-			ret = finding_push(&j, &open, &v->owner, why_kind_advice(WHY_UNDECIDED));
+			ret = finding_push(j, &open, &v->owner, why_kind_advice(WHY_UNDECIDED));
 	}
-	ret = ret ?: finding_moves(&j);
-	ret = ret ?: finding_exits(&j, &faults);
-	for (uint32_t i = 0; j.why && i < j.why->n_causes && !ret; i++)
-		ret = finding_cause(&j, i, faults);
-	ret = ret ?: finding_waits(&j);
-	ret = ret ?: tails_find(tails, &j);
+	ret = ret ?: finding_moves(j);
+	ret = ret ?: finding_exits(j, &faults);
+	for (uint32_t i = 0; i < j->why->n_causes && !ret; i++)
+		ret = finding_cause(j, i, faults);
+	ret = ret ?: finding_waits(j);
+	ret = ret ?: tails_find(j->tails, j);
 	array_sort(f->v, f->n, sizeof(*f->v), finding_order);
-	tails_close(tails);
-	exits_close(j.exits);
-	free(j.v);
-	free(j.places);
-	free(j.tasks);
-	free(j.cpus);
-	map_release(&j.by_task);
-	why_close(j.why);
+	return ret;
+}
+
+void findings_close(struct finding_job *j)
+{
+	if (!j)
+		return;
+	tails_close(j->tails);
+	free(j->v);
+	free(j->places);
+	free(j->tasks);
+	free(j->cpus);
+	map_release(&j->by_task);
+	why_close(j->why);
+	free(j);
+}
+
+int findings_read(struct findings *f, const struct inputs *in, const struct log *log, uint64_t *damaged)
+{
+	struct finding_job *j = NULL;
+	struct reading r;
+	int ret = reading_open(&r, in, NULL, log) ?: findings_join(&j, &r) ?: reading_run(&r);
+
+	*damaged = reading_damaged(&r);
+	ret = ret ?: findings_end(j, f);
+	findings_close(j);
+	reading_close(&r);
 	return ret;
 }

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Instances: reads the states meanwhile, and cuts each into stretches. */
 
-#include "ask/states/markers.h"
 #include "ask/why/why-priv.h"
 
 int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset)
 {
 	static const unsigned int kinds[] = { WHY_OTHERS, STATE_UNKNOWN, WHY_UNDECIDED };
 	struct why *w = calloc(1, sizeof(*w));
-	int ret;
+	int ret = 0;
 
 	if (!w)
 		return -ENOMEM;
 	*w = (struct why){ .in = in, .preset = preset, .stride = 1 };
-	ret = steps_open(&w->steps, in);
 	for (uint32_t i = CAUSE_OTHERS; i <= CAUSE_UNDECIDED && !ret; i++) {
 		const struct why_cause cause = why_cause_plain(kinds[i]);
 
@@ -39,7 +37,7 @@ void why_close(struct why *w)
 	free(w->widest);
 	map_release(&w->by_cause);
 	why_lanes_release(w);
-	steps_close(w->steps);
+	reading_close(&w->own);
 	free(w);
 }
 
@@ -174,19 +172,10 @@ static int why_settle(struct why *w, struct why_instance *one)
 
 int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx)
 {
-	struct timeline *t = NULL;
-	struct states *st = NULL;
-	struct pass_part part;
-	int ret = timeline_open(&t, w->in, NULL, NULL, NULL);
+	int ret = reading_open(&w->own, w->in, NULL, NULL);
 
-	ret = ret ?: states_open(&st, w->in, t, w->steps, owners, span, ctx);
-	if (!ret) {
-		part = states_part(st);
-		ret = pass_read(t, w->steps, &part, 1) ?: states_end(st);
-	}
-	states_close(st);
-	timeline_close(t);
-	return ret;
+	w->steps = w->own.steps;
+	return ret ?: reading_states(&w->own, owners, span, ctx) ?: reading_run(&w->own);
 }
 
 struct why_marking {
@@ -214,20 +203,15 @@ int why_marks(struct why *w, const char *name, const struct hypertrace_desc *des
 	      uint64_t *damaged)
 {
 	struct why_marking m = { .why = w, .name = name };
-	struct timeline *t = NULL;
-	struct markers *marks = NULL;
-	struct pass_part part;
-	int ret = timeline_open(&t, w->in, NULL, NULL, log);
+	struct reading r;
+	int ret = reading_open(&r, w->in, desc, log) ?: reading_markers(&r);
 
-	ret = ret ?: markers_open(&marks, w->in, t, desc);
 	if (!ret) {
-		markers_listen(marks, why_mark, &m);
-		part = markers_part(marks);
-		ret = pass_read(t, w->steps, &part, 1);
-		*damaged = merge_damaged(t->merge);
+		markers_listen(r.markers, why_mark, &m);
+		ret = reading_run(&r);
 	}
-	markers_close(marks);
-	timeline_close(t);
+	*damaged = reading_damaged(&r);
+	reading_close(&r);
 	return ret || m.any ? ret : -ENOENT;
 }
 

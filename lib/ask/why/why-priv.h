@@ -27,7 +27,8 @@ struct why {
 	const struct inputs *in;
 	const struct latency_preset *preset;
 	const struct vcpu_map *vcpus;
-	struct steps *steps;
+	struct reading own;
+	const struct steps *steps; /* of that reading or of another one; NULL: of none yet */
 	uint64_t *widest; /* bound of each input; UINT64_MAX: it has none */
 	struct why_instance *v;
 	size_t n;
@@ -50,7 +51,7 @@ void why_lanes_release(struct why *w);
 /* A state_listener; ctx: struct why. -E2BIG, -ENOMEM. */
 int why_stages_span(void *ctx, const struct state_span *s);
 
-/* Reads the files for the spans of owners (STATES_VCPUS ...). -ENOMEM, -errno, the listener's result. */
+/* Reads the files once for the spans of owners (STATES_VCPUS ...). -ENOMEM, -errno, the listener's result. */
 int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx);
 
 /* Numbers of causes that are always there. */
@@ -121,7 +122,8 @@ struct finding_job {
 	struct map by_task;
 	struct finding_cpu *cpus;
 	size_t n_cpus;
-	struct exits *exits;
+	const struct exits *exits;
+	struct tails *tails;
 	struct findings *to;
 };
 

@@ -3,7 +3,7 @@
 #define HYPTRACE_WHY_H
 
 #include "ask/latency/latency.h"
-#include "ask/states/states.h"
+#include "ask/states/reading.h"
 #include "base/decode/mark-lines.h"
 
 /*
@@ -132,5 +132,14 @@ struct findings {
 
 /* Reads the files once. -ENOMEM, -errno. */
 int findings_read(struct findings *f, const struct inputs *in, const struct log *log, uint64_t *damaged);
+
+/*
+ * The same by a reading that others share: joined before it, ended after it, once. findings_close in any case,
+ * which takes NULL. -ENOMEM.
+ */
+struct finding_job; /* opaque */
+int findings_join(struct finding_job **out, struct reading *r);
+int findings_end(struct finding_job *j, struct findings *f);
+void findings_close(struct finding_job *j);
 
 #endif

@@ -28,18 +28,19 @@ struct view_cases {
 	struct path_texts texts;
 };
 
-int view_cases_open(struct view_cases **out, const struct view_job *job, struct pass_part *part)
+int view_cases_open(struct view_cases **out, const struct view_job *job)
 {
 	struct view_cases *c = calloc(1, sizeof(*c));
+	struct reading *of = job->reading;
 	int ret;
 
 	*out = c;
 	if (!c)
 		return -ENOMEM;
 	c->job = job;
-	ret = path_reading_open(&c->reading, job->in, job->timeline, UNIT_S, CASE_ROWS);
+	ret = path_reading_open(&c->reading, of->in, of->timeline, UNIT_S, CASE_ROWS);
 	if (!ret)
-		*part = path_reading_part(c->reading);
+		of->parts[of->n++] = path_reading_part(c->reading);
 	return ret;
 }
 
@@ -130,15 +131,16 @@ int view_cases_fill(struct view_cases *c, bool end)
 
 int view_cases_texts(struct view_cases *c)
 {
+	const struct inputs *in = c->job->reading->in;
 	struct timeline *t = NULL;
-	int ret = timeline_open(&t, c->job->in, NULL, NULL, NULL);
+	int ret = timeline_open(&t, in, NULL, NULL, NULL);
 
 	for (struct view_found *f = NULL; !ret && (f = view_found_next(c, f));) {
 		ret = f->explained ? path_texts_want(&c->texts, &f->moment, &f->path) : 0;
 		for (size_t k = 0; k < f->n_events && !ret; k++)
 			ret = path_texts_add(&c->texts, f->events[k].nr);
 	}
-	ret = ret ?: path_texts(c->job->in, t, &c->texts);
+	ret = ret ?: path_texts(in, t, &c->texts);
 	merge_damage_join(c->job->damaged, t ? merge_damaged(t->merge) : 0);
 	timeline_close(t);
 	return ret;
@@ -168,7 +170,8 @@ static void head_case_events(const struct view_cases *c, const struct view_found
 
 void view_cases_head(struct view_cases *c, uint64_t origin, struct json *j)
 {
-	struct path_answer answer = { .in = c->job->in, .steps = c->job->steps, .texts = &c->texts };
+	const struct reading *of = c->job->reading;
+	struct path_answer answer = { .in = of->in, .steps = of->steps, .texts = &c->texts };
 
 	json_key(j, "cases");
 	json_array(j);

@@ -141,7 +141,7 @@ static void head_json(struct json *j, const char *key, const char *text)
 static void head_answer(struct json *j, const struct view_job *job, const struct view_answer *a)
 {
 	struct buf text = { 0 };
-	int ret = a->ask(job->in, &text, job->damaged);
+	int ret = a->ask(job->reading->in, &text, job->damaged);
 
 	if (!ret && buf_str(&text))
 		head_json(j, a->key, buf_str(&text));
@@ -160,11 +160,11 @@ static void view_head(const struct view *v, const struct view_job *job, struct v
 	json_key_str(&j, "title", job->title);
 	json_key_str(&j, "origin", origin);
 	json_key_u64(&j, "length", v->to - v->from);
-	json_key_u64(&j, "ticks", inputs_in_ticks(job->in));
+	json_key_u64(&j, "ticks", inputs_in_ticks(job->reading->in));
 	json_key_u64(&j, "bucket", v->width);
 	json_key_u64(&j, "summed", v->folded ? v->least : 0);
 	json_key_u64(&j, "left_out", v->left_out);
-	head_machines(&j, job->in);
+	head_machines(&j, job->reading->in);
 	json_key(&j, "lanes");
 	json_array(&j);
 	for (const struct view_lane *l = v->lanes; l < v->lanes + v->n_lanes; l++)
@@ -186,7 +186,7 @@ static void view_head(const struct view *v, const struct view_job *job, struct v
 	view_cases_head(cases, v->from, &j);
 	for (size_t i = 0; i < job->n_answers && (job->full || v->records <= VIEW_ANSWERS); i++)
 		head_answer(&j, job, &job->answers[i]);
-	head_rates(&j, v, job->in->n);
+	head_rates(&j, v, job->reading->in->n);
 	head_json(&j, "findings", job->findings);
 	head_json(&j, "tables", job->tables);
 	json_object_end(&j);

@@ -3,7 +3,6 @@
 #define HYPTRACE_VIEW_PRIV_H
 
 #include "base/arena.h"
-#include "ask/states/states.h"
 #include "base/json.h"
 #include "convert/view/view.h"
 
@@ -122,9 +121,8 @@ struct view_case {
 
 struct view_cases; /* opaque */
 
-/* view_cases_close takes NULL. */
-/* *part: of the pass, after those that add. */
-int view_cases_open(struct view_cases **out, const struct view_job *job, struct pass_part *part);
+/* Adds a part to the job's reading, after those that call view_cases_add(). view_cases_close takes NULL. */
+int view_cases_open(struct view_cases **out, const struct view_job *job);
 void view_cases_close(struct view_cases *c);
 void view_cases_add(struct view_cases *c, const struct view_case *one);
 /* After each run, and at the end: fills those whose events are all read. */

@@ -2,7 +2,6 @@
 /* Reads recordings for a page: states of vCPUs and tasks, visits to the hypervisor, losses, longest cases. */
 #include "convert/view/view.h"
 
-#include "ask/states/markers.h"
 #include "base/decode/esr.h"
 #include "convert/view/view-priv.h"
 #include "read/part.h"
@@ -18,8 +17,7 @@ struct view_stream {
 
 struct view_reader {
 	const struct view_job *job;
-	struct markers *markers;
-	struct states *states;
+	const struct reading *of;
 	struct view_stream *streams;
 	struct view view;
 	struct view_cases *cases;
@@ -34,7 +32,7 @@ static uint32_t view_bound(uint64_t ns)
 
 static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid)
 {
-	return view_word(&r->view, steps_comm(r->job->steps, input, pid));
+	return view_word(&r->view, steps_comm(r->of->steps, input, pid));
 }
 
 /* A vCPU that does not run its guest, or a guest's task that has no CPU. */
@@ -83,7 +81,7 @@ static int view_state(void *reader, const struct state_span *s)
 	}
 	label.state = view_word(v, state_name(s->state));
 	label.by = view_word(v, s->by == STATE_UNKNOWN ? NULL : state_name(s->by));
-	label.reason = view_word(v, states_reason(r->states, s));
+	label.reason = view_word(v, states_reason(r->of->states, s));
 	label.class = view_word(v, exit ? esr_ec_name((unsigned int)s->class) : NULL);
 	if (vcpu) {
 		lane.kind = VIEW_VCPU;
@@ -132,11 +130,10 @@ static int view_mark(void *reader, const struct markers_span *s)
 
 static int view_visit(struct view_reader *r, const struct span *s)
 {
-	const struct view_job *job = r->job;
 	struct view_lane lane = {
 		.kind = VIEW_HYP, .input = s->machine, .number = s->cpu, .guest = UINT32_MAX
 	};
-	const char *why = steps_why(job->steps, &job->in->v[s->machine], s->machine, s->why);
+	const char *why = steps_why(r->of->steps, &r->of->in->v[s->machine], s->machine, s->why);
 	struct view_label label = { .state = view_word(&r->view, "hypervisor"),
 				    .reason = view_word(&r->view, why),
 				    .task = view_task(r, s->machine, s->pid),
@@ -156,7 +153,7 @@ static int view_visit(struct view_reader *r, const struct span *s)
 
 static int view_loss(struct view_reader *r, const struct view_stream *stream, const struct step *s)
 {
-	const struct reader_info *info = reader_info(r->job->in->v[s->input].reader);
+	const struct reader_info *info = reader_info(r->of->in->v[s->input].reader);
 	struct view *v = &r->view;
 	const struct view_loss loss = { .from = stream->lost ? stream->since : v->from,
 					.to = s->ts,
@@ -196,9 +193,13 @@ static int view_after(void *reader, struct pass_run *run)
 }
 
 /* The time that the page shows: that of the records which are read. */
-static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)
+static int view_extent(const struct view_job *job, uint64_t *from, uint64_t *to)
 {
-	int ret = part_extent(in->v, in->n, from, to);
+	const struct inputs *in = job->reading->in;
+	uint64_t met = 0;
+	int ret = part_extent(in->v, in->n, from, to, &met);
+
+	merge_damage_join(job->damaged, met);
 
 	if (ret == -ENODATA) /* the page says what is missing */
 		*from = *to = 0;
@@ -211,10 +212,10 @@ static int view_extent(const struct inputs *in, uint64_t *from, uint64_t *to)
 
 static int view_streams_open(struct view_reader *r)
 {
-	const struct merge *m = r->job->timeline->merge;
+	const struct merge *m = r->of->timeline->merge;
 
 	r->streams = calloc(merge_streams(m) + 1, sizeof(*r->streams));
-	r->view.rates = calloc((r->job->in->n + 1) * VIEW_BUCKETS, sizeof(*r->view.rates));
+	r->view.rates = calloc((r->of->in->n + 1) * VIEW_BUCKETS, sizeof(*r->view.rates));
 	if (!r->streams || !r->view.rates)
 		return -ENOMEM;
 	for (size_t i = 0; i < merge_streams(m); i++)
@@ -222,45 +223,50 @@ static int view_streams_open(struct view_reader *r)
 	return 0;
 }
 
-int view_read(const struct view_job *job, struct buf *data)
+int view_join(struct view_reader **out, const struct view_job *job)
 {
-	struct buf plain = { 0 };
-	struct view_reader r = { .job = job, .view.full = job->full };
-	struct pass_part parts[4];
+	struct reading *of = job->reading;
+	struct view_reader *r = *out = calloc(1, sizeof(*r));
 	uint64_t from, to;
-	int ret = view_extent(job->in, &from, &to);
+	int ret = r ? view_extent(job, &from, &to) : -ENOMEM;
 
 	if (ret)
 		return ret;
-	view_open(&r.view, from, to);
-	ret = view_streams_open(&r) ?: view_cases_open(&r.cases, job, &parts[1]);
-	ret = ret ?: markers_open(&r.markers, job->in, job->timeline, job->desc);
-	ret = ret
-		      ?: states_open(&r.states, job->in, job->timeline, job->steps,
-				     STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS, view_state, &r);
+	*r = (struct view_reader){ .job = job, .of = of, .view.full = job->full };
+	view_open(&r->view, from, to);
+	ret = view_streams_open(r) ?: reading_markers(of);
+	ret = ret ?: reading_states(of, STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS, view_state, r);
+	ret = ret ?: view_cases_open(&r->cases, job);
 	if (ret)
-		goto out;
-	markers_listen(r.markers, view_mark, &r);
-	parts[0] = states_part(r.states);
-	parts[2] = (struct pass_part){ .ctx = &r,
-				       .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
-						STEP_SET(STEP_HYP_OTHER),
-				       .after = view_after };
-	parts[3] = markers_part(r.markers);
-	ret = pass_read(job->timeline, job->steps, parts, ARRAY_SIZE(parts));
-	ret = ret ?: states_end(r.states);
-	r.view.left_out = states_left_out(r.states);
-	for (size_t i = 0; i < r.view.n_losses; i++)
-		r.view.losses[i].hyp = r.streams[r.view.losses[i].stream].hyp;
-	ret = ret ?: view_cases_fill(r.cases, true) ?: view_cases_texts(r.cases);
-	ret = ret ?: view_finish(&r.view) ?: view_columns_and_head(&r.view, job, r.cases, &plain);
-	ret = ret ?: view_pack(&plain, data);
-out:
-	markers_close(r.markers);
-	states_close(r.states);
-	view_cases_close(r.cases);
-	free(r.streams);
-	view_release(&r.view);
+		return ret;
+	markers_listen(of->markers, view_mark, r);
+	of->parts[of->n++] = (struct pass_part){ .ctx = r,
+						 .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
+							  STEP_SET(STEP_HYP_OTHER),
+						 .after = view_after };
+	return 0;
+}
+
+int view_data(struct view_reader *r, struct buf *data)
+{
+	struct buf plain = { 0 };
+	int ret;
+
+	r->view.left_out = states_left_out(r->of->states);
+	for (size_t i = 0; i < r->view.n_losses; i++)
+		r->view.losses[i].hyp = r->streams[r->view.losses[i].stream].hyp;
+	ret = view_cases_fill(r->cases, true) ?: view_cases_texts(r->cases) ?: view_finish(&r->view);
+	ret = ret ?: view_columns_and_head(&r->view, r->job, r->cases, &plain) ?: view_pack(&plain, data);
 	buf_release(&plain);
 	return ret;
+}
+
+void view_leave(struct view_reader *r)
+{
+	if (!r)
+		return;
+	view_cases_close(r->cases);
+	free(r->streams);
+	view_release(&r->view);
+	free(r);
 }

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_VIEW_H
 #define HYPTRACE_VIEW_H
 
-#include "ask/states/steps.h"
+#include "ask/states/reading.h"
 
 /*
  * JSON that takes a reading of its own: asked for if there are at most VIEW_ANSWERS records, or if the page
@@ -18,13 +18,10 @@ struct view_answer {
  * of recordings lies in the data, none in the page's HTML.
  */
 struct view_job {
-	const struct inputs *in;
-	struct timeline *timeline;	    /* from its begin */
-	const struct steps *steps;	    /* of its inputs */
-	const char *title;		    /* of the page */
-	const char *tables;		    /* JSON of hyptrace stat */
-	const char *findings;		    /* JSON of hyptrace why */
-	const struct hypertrace_desc *desc; /* names of hypertrace's events; NULL: none */
+	struct reading *reading; /* which others may join, too */
+	const char *title;	 /* of the page */
+	const char *tables;	 /* JSON of hyptrace stat, once the files are read */
+	const char *findings;	 /* JSON of hyptrace why, likewise */
 	const struct view_answer *answers;
 	size_t n_answers;
 	uint64_t *damaged; /* the greatest number of damaged places that another reading met */
@@ -34,11 +31,16 @@ struct view_job {
 #define VIEW_SPANS   300000
 #define VIEW_ANSWERS 1000000
 
+struct view_reader; /* opaque */
+
+/* Joins the job's reading, which outlives it, as the job does. view_leave takes NULL. -ENOMEM. */
+int view_join(struct view_reader **out, const struct view_job *job);
+void view_leave(struct view_reader *r);
 /*
  * A page has the data of one recording, or a comparison as JSON and then two. Each call adds one to data, the
- * caller's. -ENOMEM, -errno of the files.
+ * caller's; view_data after the reading, once. -ENOMEM, -errno of the files.
  */
-int view_read(const struct view_job *job, struct buf *data);
+int view_data(struct view_reader *r, struct buf *data);
 int view_pack(const struct buf *json, struct buf *data);
 /* Writes the page. -errno of fd. */
 int view_write(const struct buf *data, int fd);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Opens what several answers share, once, and reads the files for all of them. */
+#include "ask/states/reading.h"
+
+int reading_open(struct reading *r, const struct inputs *in, const struct hypertrace_desc *desc,
+		 const struct log *log)
+{
+	*r = (struct reading){ .in = in, .desc = desc };
+	return timeline_open(&r->timeline, in, NULL, NULL, log) ?: steps_open(&r->steps, in);
+}
+
+void reading_close(struct reading *r)
+{
+	states_close(r->states);
+	exits_close(r->exits);
+	markers_close(r->markers);
+	steps_close(r->steps);
+	timeline_close(r->timeline);
+}
+
+int reading_states(struct reading *r, unsigned int owners, state_listener *span, void *ctx)
+{
+	int ret;
+
+	if (r->states)
+		return states_listen(r->states, owners, span, ctx);
+	ret = states_open(&r->states, r->in, r->timeline, r->steps, owners, span, ctx);
+	if (!ret)
+		r->parts[r->n++] = states_part(r->states);
+	return ret;
+}
+
+int reading_exits(struct reading *r, struct tally *to)
+{
+	int ret;
+
+	if (r->exits)
+		return 0;
+	ret = exits_open(&r->exits, r->in, r->timeline, r->steps, to);
+	if (!ret)
+		r->parts[r->n++] = exits_part(r->exits);
+	return ret;
+}
+
+int reading_markers(struct reading *r)
+{
+	int ret;
+
+	if (r->markers)
+		return 0;
+	ret = markers_open(&r->markers, r->in, r->timeline, r->desc);
+	if (!ret)
+		r->parts[r->n++] = markers_part(r->markers);
+	return ret;
+}
+
+int reading_run(struct reading *r)
+{
+	int ret = pass_read(r->timeline, r->steps, r->parts, r->n);
+
+	if (!ret && r->markers)
+		markers_finish(r->markers);
+	return !ret && r->states ? states_end(r->states) : ret;
+}
+
+uint64_t reading_damaged(const struct reading *r)
+{
+	return r->timeline ? merge_damaged(r->timeline->merge) : 0;
+}
