@@ -158,6 +158,11 @@ int sql_want_read(struct sql_want *w, int order, const char *text, int n, sqlite
 
 /* ---- tables: virtual-table.c ------------------------------------------------------------------------- */
 
+/* The time of day of a table with times, and its bound: numbers of no other value. */
+enum { SQL_UTC_NS = 100, SQL_UTC_BOUND };
+#define SQL_UTC_COLUMNS                                                                                      \
+	{ "utc_ns", "INTEGER", KEY_NONE, SQL_UTC_NS }, { "utc_bound", "INTEGER", KEY_NONE, SQL_UTC_BOUND }
+
 struct sql_column {
 	const char *name, *type;
 	enum sql_key key;
@@ -204,6 +209,9 @@ static inline int sql_cell_give(struct sql_cell v, sqlite3_context *to)
 							      : sqlite3_free);
 	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
 }
+
+/* The value of such a column, of a row of an input at ts; bound: that of ts, UINT64_MAX: unknown. */
+struct sql_cell sql_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what);
 
 struct sql_cursor {
 	sqlite3_vtab_cursor base;
