@@ -207,6 +207,9 @@ struct flame {
 	struct buf text;
 	struct flame_counts counts;
 	struct markers *spans; /* NULL: they are not asked for */
+	struct states *states; /* likewise */
+	struct flame_vcpu *vcpus; /* by the states' owners */
+	size_t n_vcpus;
 };
 
 /* items.c: finds the events of a file that have stacks. -ENOMEM. */
@@ -237,6 +240,11 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 /* Spans, which flame_part() gives where they are asked for, and flame_end() then. -ENOMEM. */
 int flame_spans_open(struct flame *f, const struct inputs *in);
 void flame_spans_end(struct flame *f);
+
+/* vcpu-stacks.c: likewise, states. -ENOMEM. */
+int flame_states_open(struct flame *f, const struct inputs *in);
+int flame_states_end(struct flame *f);
+void flame_states_close(struct flame *f);
 
 /* calls.c. -ENOMEM. */
 int flame_call_entry(struct flame *f, const struct flame_item *i, const struct flame_address *func);

@@ -3,6 +3,7 @@
 #include "ask/flame/flame.h"
 
 #include "ask/states/markers.h"
+#include "ask/states/states.h"
 #include "ask/flame/flame-priv.h"
 
 /* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */
@@ -212,6 +213,8 @@ struct pass_part flame_part(struct flame *f)
 {
 	if (f->spans)
 		return markers_part(f->spans);
+	if (f->states)
+		return states_part(f->states);
 	return (struct pass_part){ .ctx = f,
 				   .steps = STEP_SET(STEP_SWITCH) | STEP_SET(STEP_HYP_ENTER) |
 					    STEP_SET(STEP_HYP_EXIT) | STEP_SET(STEP_HYP_OTHER),
@@ -300,7 +303,8 @@ int flame_open(struct flame **out, const struct inputs *in, const struct timelin
 	if (!ret)
 		ret = flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
 	if (!ret)
-		ret = flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in);
+		ret = flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in) ?:
+		      flame_states_open(f, in);
 	for (size_t i = 0; i < f->n_streams && !ret; i++)
 		f->streams[i].match = !opts->behind; /* nothing comes before its first record */
 	if (ret)
@@ -325,6 +329,7 @@ void flame_close(struct flame *f)
 	for (size_t i = 0; f->streams && i < f->n_streams; i++)
 		free(f->streams[i].names);
 	markers_close(f->spans);
+	flame_states_close(f);
 	flame_tasks_release(f);
 	flame_tree_free(f->tree);
 	buf_release(&f->text);
@@ -337,7 +342,7 @@ void flame_close(struct flame *f)
 
 int flame_end(struct flame *f)
 {
-	int ret = 0;
+	int ret = f->states ? flame_states_end(f) : 0;
 
 	if (f->spans)
 		flame_spans_end(f);

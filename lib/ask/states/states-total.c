@@ -34,18 +34,13 @@ static void sum_add(struct state_sum *to, const struct state_span *s)
 	to->undecided += undecided < ns ? undecided : ns;
 }
 
-/* Cuts the span to the time that is covered, and forgets what was before that; false: nothing is left. */
-static bool total_cut(const struct states *st, struct state_total *t, struct state_span *s)
+bool states_cut(const struct states *st, struct state_span *s, uint64_t *from)
 {
-	uint64_t from, to;
+	uint64_t to;
 
-	states_covered(st, s->owner, &from, &to);
-	if (t->from < from) { /* a buffer began since */
-		free(t->thieves);
-		*t = (struct state_total){ .owner = t->owner, .from = from };
-	}
-	if (s->from < from) {
-		s->from = from;
+	states_covered(st, s->owner, from, &to);
+	if (s->from < *from) {
+		s->from = *from;
 		s->from_bound = 0;
 	}
 	if (s->to > to) {
@@ -61,13 +56,23 @@ int state_totals_span(void *totals, const struct state_span *span)
 	struct state_span cut = *span, *s = &cut;
 	struct state_totals *all = totals;
 	struct state_total *t;
+	bool left = true;
 
 	while (all->n <= s->owner->index)
 		if (array_push(&all->v, &all->n, &empty, sizeof(empty)))
 			return -ENOMEM;
 	t = &all->v[s->owner->index];
 	t->owner = s->owner;
-	if (all->st && !total_cut(all->st, t, s))
+	if (all->st) {
+		uint64_t from;
+
+		left = states_cut(all->st, s, &from);
+		if (t->from < from) { /* a buffer began since */
+			free(t->thieves);
+			*t = (struct state_total){ .owner = s->owner, .from = from };
+		}
+	}
+	if (!left)
 		return 0;
 	sum_add(&t->all[s->state], s);
 	if (s->state == STATE_STOLEN)

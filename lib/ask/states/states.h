@@ -204,6 +204,11 @@ struct state_totals {
 	size_t n;
 };
 
+/*
+ * Cuts a span to the time that is covered, which begins at *from as far as is known: what was before that does
+ * not count. False: nothing is left.
+ */
+bool states_cut(const struct states *st, struct state_span *s, uint64_t *from);
 /* A state_listener; ctx: struct state_totals. -ENOMEM. */
 int state_totals_span(void *totals, const struct state_span *span);
 void state_totals_release(struct state_totals *t);
