@@ -3,6 +3,7 @@
 #define HYPTRACE_FLAME_PRIV_H
 
 #include "ask/flame/flame.h"
+#include "ask/states/states.h"
 #include "read/filter.h"
 
 /*
@@ -208,8 +209,7 @@ struct flame {
 	struct flame_counts counts;
 	struct markers *spans; /* NULL: they are not asked for */
 	struct states *states; /* likewise */
-	struct flame_vcpu *vcpus; /* by the states' owners */
-	size_t n_vcpus;
+	struct state_totals totals;
 };
 
 /* items.c: finds the events of a file that have stacks. -ENOMEM. */
@@ -241,10 +241,8 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 int flame_spans_open(struct flame *f, const struct inputs *in);
 void flame_spans_end(struct flame *f);
 
-/* vcpu-stacks.c: likewise, states. -ENOMEM. */
-int flame_states_open(struct flame *f, const struct inputs *in);
+/* vcpu-stacks.c: likewise, of states. -ENOMEM. */
 int flame_states_end(struct flame *f);
-void flame_states_close(struct flame *f);
 
 /* calls.c. -ENOMEM. */
 int flame_call_entry(struct flame *f, const struct flame_item *i, const struct flame_address *func);

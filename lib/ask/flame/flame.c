@@ -3,7 +3,6 @@
 #include "ask/flame/flame.h"
 
 #include "ask/states/markers.h"
-#include "ask/states/states.h"
 #include "ask/flame/flame-priv.h"
 
 /* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */
@@ -303,8 +302,10 @@ int flame_open(struct flame **out, const struct inputs *in, const struct timelin
 	if (!ret)
 		ret = flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
 	if (!ret)
-		ret = flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in) ?:
-		      flame_states_open(f, in);
+		ret = flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in);
+	if (!ret && opts->states)
+		ret = states_open(&f->states, in, t, steps, STATES_VCPUS, state_totals_span, &f->totals);
+	f->totals = (struct state_totals){ .st = f->states, .with_causes = true };
 	for (size_t i = 0; i < f->n_streams && !ret; i++)
 		f->streams[i].match = !opts->behind; /* nothing comes before its first record */
 	if (ret)
@@ -329,7 +330,8 @@ void flame_close(struct flame *f)
 	for (size_t i = 0; f->streams && i < f->n_streams; i++)
 		free(f->streams[i].names);
 	markers_close(f->spans);
-	flame_states_close(f);
+	states_close(f->states);
+	state_totals_release(&f->totals);
 	flame_tasks_release(f);
 	flame_tree_free(f->tree);
 	buf_release(&f->text);

@@ -34,13 +34,19 @@ static void sum_add(struct state_sum *to, const struct state_span *s)
 	to->undecided += undecided < ns ? undecided : ns;
 }
 
-bool states_cut(const struct states *st, struct state_span *s, uint64_t *from)
+/* Cuts the span to the time that is covered, and forgets what was before that; false: nothing is left. */
+static bool total_cut(const struct states *st, struct state_total *t, struct state_span *s)
 {
-	uint64_t to;
+	uint64_t from, to;
 
-	states_covered(st, s->owner, from, &to);
-	if (s->from < *from) {
-		s->from = *from;
+	states_covered(st, s->owner, &from, &to);
+	if (t->from < from) { /* a buffer began since */
+		free(t->thieves);
+		free(t->causes);
+		*t = (struct state_total){ .owner = t->owner, .from = from };
+	}
+	if (s->from < from) {
+		s->from = from;
 		s->from_bound = 0;
 	}
 	if (s->to > to) {
@@ -50,30 +56,36 @@ bool states_cut(const struct states *st, struct state_span *s, uint64_t *from)
 	return s->from < s->to;
 }
 
+static int total_cause(struct state_total *t, const struct state_span *s)
+{
+	const struct state_cause cause = { s->state, s->why, s->why == STEP_NONE ? 0 : s->reason, { 0 } };
+	size_t i = 0;
+
+	while (i < t->n_causes && (t->causes[i].state != cause.state || t->causes[i].why != cause.why ||
+				   t->causes[i].reason != cause.reason))
+		i++;
+	if (i == t->n_causes && array_push(&t->causes, &t->n_causes, &cause, sizeof(cause)))
+		return -ENOMEM;
+	sum_add(&t->causes[i].sum, s);
+	return 0;
+}
+
 int state_totals_span(void *totals, const struct state_span *span)
 {
 	static const struct state_total empty;
 	struct state_span cut = *span, *s = &cut;
 	struct state_totals *all = totals;
 	struct state_total *t;
-	bool left = true;
 
 	while (all->n <= s->owner->index)
 		if (array_push(&all->v, &all->n, &empty, sizeof(empty)))
 			return -ENOMEM;
 	t = &all->v[s->owner->index];
 	t->owner = s->owner;
-	if (all->st) {
-		uint64_t from;
-
-		left = states_cut(all->st, s, &from);
-		if (t->from < from) { /* a buffer began since */
-			free(t->thieves);
-			*t = (struct state_total){ .owner = s->owner, .from = from };
-		}
-	}
-	if (!left)
+	if (all->st && !total_cut(all->st, t, s))
 		return 0;
+	if (all->with_causes && total_cause(t, s))
+		return -ENOMEM;
 	sum_add(&t->all[s->state], s);
 	if (s->state == STATE_STOLEN)
 		sum_add(&t->stolen[s->by], s);
@@ -98,8 +110,10 @@ int state_totals_span(void *totals, const struct state_span *span)
 
 void state_totals_release(struct state_totals *t)
 {
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
 		free(t->v[i].thieves);
+		free(t->v[i].causes);
+	}
 	free(t->v);
 	*t = (struct state_totals){ 0 };
 }
