@@ -328,11 +328,11 @@ static char *flame_title(const struct flame_command *c)
 							      "which functions were entered?" };
 	bool visits = c->w == FLAME_NS && flame_counts(c->flame)->visits;
 
-	return picture_title(c->in, c->diff	    ? "what became more and less?"
-				    : c->opts.spans ? "which spans took the time?"
+	return picture_title(c->in, c->diff	     ? "what became more and less?"
+				    : c->opts.spans  ? "which spans took the time?"
 				    : c->opts.states ? "where did the time of vCPUs go?"
-				    : visits	    ? flame_ns_of(c)
-						    : questions[c->w]);
+				    : visits	     ? flame_ns_of(c)
+						     : questions[c->w]);
 }
 
 static int flame_write_svg(struct flame_command *c, int fd)

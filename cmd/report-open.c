@@ -422,16 +422,16 @@ static int wall_check(const struct report *r)
 		char text[16];
 
 		if (!inputs_utc(all, in, from, &utc, &bound))
-			return log_fail(r->log, -ENODATA,
-					"%s: it does not say the time of day; record it with -C boot, mono or tai",
-					in->path);
-		if (w->n && bound == UINT64_MAX)
-			log_info(r->log, "%s: no bound of the time of day is known: %s", in->path,
-				 w->n > 1 ? "nothing synchronised the system's clock"
-					  : "the recorder did not end");
-		else if (w->n)
-			log_info(r->log, "%s: the time of day is within %s", in->path,
-				 duration_text(bound, text));
+			return log_fail(
+				r->log, -ENODATA,
+				"%s: it does not say the time of day; record it with -C boot, mono or tai",
+				in->path);
+		if (w->n)
+			log_info(r->log, "%s: the time of day is %s%s", in->path,
+				 bound != UINT64_MAX ? "within " : "not bounded: ",
+				 bound != UINT64_MAX ? duration_text(bound, text)
+				 : w->n > 1	     ? "nothing synchronised the system's clock"
+						     : "the recorder did not end");
 	}
 	return 0;
 }

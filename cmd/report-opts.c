@@ -283,13 +283,14 @@ int report_opts_parse(int argc, char **argv, struct report_opts *o, struct opts_
 		return opts_error(err,
 				  "--follow prints the events of one recording, without -w and --align-ts");
 	if (o->wall && (o->align_ts || o->raw_ts || o->what != REPORT_EVENTS))
-		return opts_error(err, "--wall prints events at their corrected times: without --align-ts and "
-				       "--raw-ts");
+		return opts_error(err,
+				  "--wall prints events at their corrected times: without --align-ts and "
+				  "--raw-ts");
 	if (o->json && (o->wall || o->wakeup || o->align_ts || o->ts_diff || o->raw_fields || o->latency ||
 			o->irq_info || o->test_filters || o->what != REPORT_EVENTS))
-		return opts_error(err,
-				  "--json has times and fields as recorded, and events only: without -w, -l, "
-				  "-R, -T, --irq-info, --align-ts, --ts-diff, --wall and what is about the file");
+		return opts_error(
+			err, "--json has times and fields as recorded, and events only: without -w, -l, "
+			     "-R, -T, --irq-info, --align-ts, --ts-diff, --wall and what is about the file");
 	return 0;
 no_memory:
 	opts_error(err, "out of memory");

@@ -71,7 +71,7 @@ E
 make_trace "$tmp/unheld.dat" <"$tmp/script"
 is "$(sql "$tmp/unheld.dat" "SELECT utc_ns, utc_bound FROM events") $(sql "$tmp/unheld.dat" "SELECT utc_max_error, tai_offset FROM machines")" \
 	"1800000001000000000, ," "a clock that nothing synchronised: a time without a bound"
-like "$("$hyptrace" report --wall "$tmp/unheld.dat" 2>&1 >/dev/null)" "no bound of the time of day is known: nothing synchronised the system's clock" \
+like "$("$hyptrace" report --wall "$tmp/unheld.dat" 2>&1 >/dev/null)" "the time of day is not bounded: nothing synchronised the system's clock" \
 	"... as report says"
 sed '/^wall 11/d' "$tmp/script" | make_trace "$tmp/killed.dat"
 is "$(sql "$tmp/killed.dat" "SELECT utc_ns, utc_bound FROM events")" "1800000001000000000," "one sample: no bound"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Tests file/dat/wall.h: made-up clocks with known errors, whose bounds contain the truth; damaged samples. */
+/* Tests file/dat/wall.h: made-up clocks with known errors, whose bounds contain the truth; damaged samples.
+ */
 #include "base/array.h"
 #include "file/dat/wall.h"
 
@@ -12,10 +13,12 @@
 
 static int64_t between(int64_t from, int64_t to)
 {
-	return from + (int64_t)(((uint64_t)lrand48() << 31 | (uint64_t)lrand48()) % (uint64_t)(to - from + 1));
+	return from +
+	       (int64_t)(((uint64_t)lrand48() << 31 | (uint64_t)lrand48()) % (uint64_t)(to - from + 1));
 }
 
-/* The system's clock when the trace clock shows t: wrong by `error` at 0, by `drift` ppm more, set at `at`. */
+/* The system's clock when the trace clock shows t: wrong by `error` at 0, by `drift` ppm more, set at `at`.
+ */
 struct made_clock {
 	int64_t utc, rate, error, drift, step, at; /* rate: ppm of UTC against the trace clock */
 };
@@ -44,7 +47,8 @@ static void test_truth(void **state)
 					.at = begin + between(1, length - 1) };
 		struct wall w = { .n = 2 };
 
-		if (i % 2) { /* the clocks boot, mono and tai go as the system's clock does, unless it is set */
+		if (i %
+		    2) { /* the clocks boot, mono and tai go as the system's clock does, unless it is set */
 			c.rate = -c.drift;
 			c.step = i % 3 ? 0 : between(-SECOND, SECOND);
 		}
@@ -53,7 +57,8 @@ static void test_truth(void **state)
 			int64_t error = shown_at(&c, t) - truth_at(&c, t);
 
 			w.v[k] = (struct wall_sample){ .trace = (uint64_t)t,
-						       .utc = (uint64_t)shown_at(&c, t + between(-slack, slack)),
+						       .utc = (uint64_t)shown_at(&c,
+										 t + between(-slack, slack)),
 						       .slack = (uint64_t)slack,
 						       .max_error = (uint64_t)(error < 0 ? -error : error) };
 		}

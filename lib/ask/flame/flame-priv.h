@@ -237,11 +237,9 @@ void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, en
 /* The name of an address; pid: whose maps. -ENOMEM. */
 int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct flame_address *a, uint32_t *out);
 
-/* Spans, which flame_part() gives where they are asked for, and flame_end() then. -ENOMEM. */
+/* Spans, which flame_part() gives where they are asked for. -ENOMEM. */
 int flame_spans_open(struct flame *f, const struct inputs *in);
-void flame_spans_end(struct flame *f);
-
-/* vcpu-stacks.c: likewise, of states. -ENOMEM. */
+/* vcpu-stacks.c: the sums of states become frames. -ENOMEM. */
 int flame_states_end(struct flame *f);
 
 /* calls.c. -ENOMEM. */

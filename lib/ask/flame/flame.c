@@ -346,8 +346,11 @@ int flame_end(struct flame *f)
 {
 	int ret = f->states ? flame_states_end(f) : 0;
 
-	if (f->spans)
-		flame_spans_end(f);
+	if (f->spans) {
+		markers_finish(f->spans);
+		f->counts.open = f->spans->cut.begins + f->spans->cut.ends;
+		f->counts.others = f->spans->cut.others;
+	}
 	for (size_t i = 0; i < f->n_streams && !ret; i++)
 		ret = flame_stream_flush(f, &f->streams[i]);
 	for (size_t i = 0; i < f->n_tasks; i++) {

@@ -57,7 +57,8 @@ static void sql_fill_machines(const struct sql *s, struct sql_insert *in)
 		const struct wall *w = &f->time.wall;
 		const struct wall_sample *wall = w->n ? &w->v[w->n - 1] : NULL;
 
-		/* by the last sample; an unknown error is UINT64_MAX, as all are of a file that says nothing */
+		/* by the last sample; an unknown error is UINT64_MAX, as all are of a file that says nothing
+		 */
 		sql_insert(in, "nttntNNN", (int64_t)i, f->machine, f->path, (int64_t)f->guest,
 			   sql_or_null(f->time.clock), wall ? (int64_t)wall->max_error : -1,
 			   wall ? (int64_t)wall->est_error : -1, wall && wall->tai ? (int64_t)wall->tai : -1);

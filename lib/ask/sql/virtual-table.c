@@ -139,16 +139,6 @@ static int sql_table_eof(sqlite3_vtab_cursor *cursor)
 	return ((const struct sql_cursor *)cursor)->over;
 }
 
-struct sql_cell sql_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what)
-{
-	uint64_t utc;
-
-	if (!inputs_utc(s->in, &s->in->v[input], ts, &utc, &bound))
-		return SQL_NOTHING;
-	utc = what == SQL_UTC_NS ? utc : bound;
-	return utc <= INT64_MAX ? sql_number((int64_t)utc) : SQL_NOTHING;
-}
-
 static int sql_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;

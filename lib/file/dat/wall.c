@@ -21,7 +21,8 @@ int wall_decode(const void *data, size_t len, struct wall *out)
 		goto bad;
 	memcpy(out->v, samples, len);
 	for (size_t i = 0; i < out->n; i++)
-		if (out->v[i].trace >= TIMES_MAX || out->v[i].utc >= TIMES_MAX || out->v[i].slack >= ERRORS_MAX)
+		if (out->v[i].trace >= TIMES_MAX || out->v[i].utc >= TIMES_MAX ||
+		    out->v[i].slack >= ERRORS_MAX)
 			goto bad;
 	if (out->v[out->n - 1].trace >= out->v[0].trace)
 		return 0;
@@ -49,7 +50,8 @@ uint64_t wall_at(const struct wall *w, uint64_t trace, uint64_t *bound)
 	from_a = wall_error(a, trace - a->trace);
 	from_b = wall_error(b, b->trace - trace);
 	if (w->n > 1 && (from_a != WALL_NO_ERROR || from_b != WALL_NO_ERROR))
-		*bound = (a->slack > b->slack ? a->slack : b->slack) + moved + (from_a < from_b ? from_a : from_b);
+		*bound = (a->slack > b->slack ? a->slack : b->slack) + moved +
+			 (from_a < from_b ? from_a : from_b);
 	if (span)
 		first += (int64_t)((__int128)(last - first) * (int64_t)(trace - a->trace) / (int64_t)span);
 	return trace + (uint64_t)first;

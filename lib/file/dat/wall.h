@@ -5,8 +5,8 @@
 #include "base/buf.h"
 
 /*
- * The time of day by the trace clock, at a recording's begin and end: the option DAT_WALL of a host's file holds
- * one sample, or both, as they stand here, in the file's byte order.
+ * The time of day by the trace clock, at a recording's begin and end: the option DAT_WALL of a host's file
+ * holds one sample, or both, as they stand here, in the file's byte order.
  */
 #define DAT_WALL 0x4872 /* far from trace-cmd's own ids, which are counted from 0 */
 

@@ -31,7 +31,8 @@ struct counter_shot {
 struct clock_marker; /* below */
 int counter_shoot(struct clock_marker *marks, struct counter_shot *out);
 
-/* The time of day by a system's clock, now: the narrowest of as many brackets, and the kernel's own statement. */
+/* The time of day by a system's clock, now: the narrowest of as many brackets, and the kernel's own
+ * statement. */
 void wall_shoot(int clock, struct wall_sample *out);
 
 /* Question and answer: by the host's counter, and by the guest's in between. */

@@ -507,7 +507,8 @@ static int prepare_texts(struct session *s)
 static int set_file_clock(struct session *s)
 {
 	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
-	int ret = spool_set(s->spool, "clock", clock) ?: session_keep_wall(s), id = clock_marker_system(clock);
+	int ret = spool_set(s->spool, "clock", clock) ?: collect_wall(s->spool),
+	    id = clock_marker_system(clock);
 	char text[32];
 
 	if (ret || !s->plan->date)
@@ -518,8 +519,7 @@ static int set_file_clock(struct session *s)
 			"--date: the wall-clock time of clock %s is not known; use -C mono, boot, mono_raw "
 			"or tai",
 			clock);
-	snprintf(text, sizeof(text), "%lld",
-		 (long long)(clock_now(CLOCK_REALTIME) - clock_now(id)) / 1000);
+	snprintf(text, sizeof(text), "%lld", (long long)(clock_now(CLOCK_REALTIME) - clock_now(id)) / 1000);
 	return spool_set(s->spool, "date_offset_us", text);
 }
 

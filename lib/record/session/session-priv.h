@@ -85,11 +85,6 @@ void session_region_report(const struct session *s);
 int session_drain(struct session *s);
 /* Fills in the summary from what was drained so far. */
 void session_sum(struct session *s);
-/*
- * A sample of the time of day by the file's clock into the spool: the first one stays, the last one replaces
- * the one before. Nothing where that clock is none of the system's.
- */
-int session_keep_wall(struct session *s);
 /* The CPUSTAT texts into the spool. */
 int session_keep_stats(struct session *s);
 /* The formats of printk and the names of tasks into the spool. */

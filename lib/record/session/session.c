@@ -364,27 +364,8 @@ int session_drain(struct session *s)
 			log_err(s->log, "%s: the buffer does not run empty; the rest is lost", source->path);
 		ret = ret ?: error;
 	}
-	error = session_keep_wall(s);
+	error = collect_wall(s->spool);
 	return ret ?: error;
-}
-
-int session_keep_wall(struct session *s)
-{
-	const char *clock = spool_get(s->spool, "clock");
-	int id = clock ? clock_marker_system(clock) : -1, ret;
-	struct buf samples = { 0 };
-	struct wall_sample now;
-
-	if (id < 0)
-		return 0;
-	wall_shoot(id, &now);
-	ret = spool_get_text(s->spool, "wall", &samples);
-	samples.len = samples.len < sizeof(now) ? 0 : sizeof(now);
-	buf_add(&samples, &now, sizeof(now));
-	ret = ret && ret != -ENOENT ? ret : buf_status(&samples);
-	ret = ret ?: spool_put_text(s->spool, "wall", samples.data, samples.len);
-	buf_release(&samples);
-	return ret;
 }
 
 int session_keep_stats(struct session *s)
