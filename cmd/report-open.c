@@ -426,7 +426,7 @@ static int wall_check(const struct report *r)
 				r->log, -ENODATA,
 				"%s: it does not say the time of day; record it with -C boot, mono or tai",
 				in->path);
-		if (w->n)
+		if (w->n && !r->follow) /* each look opens the recording anew */
 			log_info(r->log, "%s: the time of day is %s%s", in->path,
 				 bound != UINT64_MAX ? "within " : "not bounded: ",
 				 bound != UINT64_MAX ? duration_text(bound, text)

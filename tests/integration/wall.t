@@ -126,6 +126,8 @@ pid=$!
 wait_for grep -qs armed "$tmp/dead.dat.spool/session"
 wait_for pgrep -P $pid >/dev/null
 cp "$tmp/dead.dat.spool/texts/wall" "$tmp/begin"
+timeout 3 "$hyptrace" report --wall --follow "$tmp/dead.dat" >"$tmp/followed" 2>"$tmp/err"
+is "$? $(cat "$tmp/err")" "124 " "report --wall --follow does not repeat the bound with each look"
 pkill -P $pid
 kill -KILL $pid
 wait $pid 2>/dev/null
