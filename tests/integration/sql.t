@@ -370,7 +370,7 @@ fails 1 'authorization denied' "VACUUM INTO" "$mainline" "VACUUM INTO '$tmp/x.db
 is "$(ls "$tmp/x.db" 2>&1)" "ls: cannot access '$tmp/x.db': No such file or directory" "nothing is written"
 fails 1 "cannot open '.*none.dat': No such file" "no such file" "$tmp/none.dat" "SELECT 1;"
 fails 1 'cannot read' "no trace.dat" "$0" "SELECT 1;"
-fails 1 '24 are the most' "too many columns" "$mainline" "SELECT $(seq -s , 25);"
+fails 1 '40 are the most' "too many columns" "$mainline" "SELECT $(seq -s , 41);"
 
 "$hyptrace" sql "$mainline" "SELECT * FROM events;" >/dev/full 2>"$tmp/err"
 is "$? $(cat "$tmp/err")" "1 hyptrace: cannot write the output: No space left on device" "a full disk is told once"
