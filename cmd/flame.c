@@ -50,6 +50,8 @@ static const struct opt flame_opt_rows[] = {
 	    FLAME(opts.behind)),
 	OPT(0, "spans", NULL, "what programs mark: crosvm's and hypertrace's spans, not functions",
 	    opts_set_flag, FLAME(opts.spans)),
+	OPT(0, "states", NULL, "where the time of vCPUs went, by state and reason", opts_set_flag,
+	    FLAME(opts.states)),
 	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",
 	    opts_set_text, FLAME(desc)),
 	OPT('m', "machine", "NAME", "only this one: a guest's name, or host", opts_add_text,
@@ -70,7 +72,7 @@ const struct opts_table flame_table = {
 		 "\n"
 		 "Folds the stacks of recordings, trace.dat or the FILEs: kernel_stack and user_stack,\n"
 		 "function_graph, the hypervisor's functions, or its time by reason; or programs'\n"
-		 "spans. Files of guests join their host's.\n"
+		 "spans, or the states of vCPUs. Files of guests join their host's.\n"
 		 "\n",
 	.rows = flame_opt_rows,
 	.n = ARRAY_SIZE(flame_opt_rows),
@@ -87,8 +89,10 @@ static bool flame_parse(struct flame_command *c, int argc, char **argv, int *sta
 	c->opts.two_sides = c->diff;
 	if (c->weight && strcmp(c->weight, "count") && strcmp(c->weight, "ns"))
 		wrong = "--weight is count or ns";
-	else if (c->opts.spans && c->opts.behind)
-		wrong = "--event is for stacks, which spans have none of";
+	else if ((c->opts.spans || c->opts.states) && c->opts.behind)
+		wrong = "--event is for stacks, which spans and states have none of";
+	else if (c->opts.states && (c->opts.spans || c->opts.tasks.n))
+		wrong = "--states shows vCPUs: without --spans and --task";
 	else if (c->desc && !c->opts.spans)
 		wrong = "--hypertrace-desc is for --spans";
 	else if (c->diff && c->files.n < 2)
@@ -155,6 +159,7 @@ static const char *flame_ns_of(const struct flame_command *c)
 	uint64_t visits = flame_counts(c->flame)->visits;
 
 	return c->opts.spans			  ? "spans' own time"
+	       : c->opts.states			  ? "vCPUs' time"
 	       : !visits			  ? "functions' own time"
 	       : visits >= flame_sum(c, FLAME_NS) ? "time in the hypervisor"
 						  : "functions' own time, and that in the hypervisor";
@@ -177,7 +182,9 @@ static void flame_note_calls(struct flame_command *c)
 	if (n->open)
 		flame_note(c, "left out: %llu %s of which only the begin or the end is there",
 			   (unsigned long long)n->open, what);
-	if (n->others)
+	if (n->others && c->opts.states)
+		flame_note(c, "there are too many vCPUs and tasks, the last are left out");
+	else if (n->others)
 		flame_note(c, "left out: %llu begins and ends beyond 4,096 threads or names",
 			   (unsigned long long)n->others);
 	if (n->lost)
@@ -321,10 +328,11 @@ static char *flame_title(const struct flame_command *c)
 							      "which functions were entered?" };
 	bool visits = c->w == FLAME_NS && flame_counts(c->flame)->visits;
 
-	return picture_title(c->in, c->diff	    ? "what became more and less?"
-				    : c->opts.spans ? "which spans took the time?"
-				    : visits	    ? flame_ns_of(c)
-						    : questions[c->w]);
+	return picture_title(c->in, c->diff	     ? "what became more and less?"
+				    : c->opts.spans  ? "which spans took the time?"
+				    : c->opts.states ? "where did the time of vCPUs go?"
+				    : visits	     ? flame_ns_of(c)
+						     : questions[c->w]);
 }
 
 static int flame_write_svg(struct flame_command *c, int fd)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The events of hyptrace report: which are shown, in order, and their lines in the layout of trace-cmd
- *report 3.1:
+ * report 3.1:
  *
  *	           comm-pid   [cpu]  sec.usec: event:               fields
  *
  * All but the fields is put together here: libtraceevent takes longer for it than for most events' fields.
  */
+#include <time.h>
+
 #include "ask/live/live.h"
 #include "convert/export/export.h"
 #include "base/cursor.h"
@@ -86,6 +88,25 @@ static char *lay_time(char *at, const struct report *r, bool seconds, uint64_t t
 	at = lay_right(at, ts / 1000000000, 5);
 	*at++ = '.';
 	return lay_digits(at, ts % 1000000000, 9);
+}
+
+/* "2026-11-26T07:29:07.123456Z" */
+static char *lay_wall(char *at, const struct report *r, const struct input *in, uint64_t ts)
+{
+	uint64_t utc, bound = 0;
+	struct tm day;
+	time_t seconds;
+
+	inputs_utc(handle_inputs(r->handle), in, ts, &utc, &bound);
+	utc += r->o->nanoseconds ? 0 : 500;
+	seconds = (time_t)(utc / 1000000000);
+	at += strftime(at, 32, "%FT%T.", gmtime_r(&seconds, &day));
+	if (r->o->nanoseconds)
+		at = lay_digits(at, utc % 1000000000, 9);
+	else
+		at = lay_digits(at, utc % 1000000000 / 1000, 6);
+	*at++ = 'Z';
+	return at;
 }
 
 void line_time(const struct report *r, const struct report_file *f, uint64_t ts, FILE *out)
@@ -187,9 +208,10 @@ static void line_columns(const struct report *r, const struct shown *s, const st
 	if (s->state_len)
 		at = lay_text(at, (char *)ready->data + s->state, s->state_len);
 	at = lay_color(at, r, CODE_TIME);
-	if (s->file->in->time.seconds)
+	if (s->file->in->time.seconds || r->o->wall)
 		*at++ = ' ';
-	at = lay_time(at, r, s->file->in->time.seconds, s->rec.m->ts - r->base);
+	at = r->o->wall ? lay_wall(at, r, s->file->in, s->rec.m->ts)
+			: lay_time(at, r, s->file->in->time.seconds, s->rec.m->ts - r->base);
 	*at++ = ':';
 	at = lay_color(at, r, CODE_PLAIN);
 	/* " (+12)  ", in us unless all digits are shown */

@@ -3,6 +3,7 @@
  * options ask for, and a program for function_graph. */
 #include <regex.h>
 
+#include "base/answer.h"
 #include "read/filter.h"
 #include "report-priv.h"
 
@@ -400,6 +401,32 @@ static int report_file_open(struct report *r, struct report_file *f)
 	return o->no_plugins || o->no_system_plugins ? 0 : graph_open(r, f);
 }
 
+/* --wall: each file has to say it. Logs the bound, which is about the same all over a recording. */
+static int wall_check(const struct report *r)
+{
+	const struct inputs *all = handle_inputs(r->handle);
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct input *in = &all->v[i];
+		const struct wall *w = &in->time.wall;
+		uint64_t utc, bound = 0, from = w->v[0].trace + (uint64_t)in->time.add;
+		char text[16];
+
+		if (!inputs_utc(all, in, from, &utc, &bound))
+			return log_fail(
+				r->log, -ENODATA,
+				"%s: it does not say the time of day; record it with -C boot, mono or tai",
+				in->path);
+		if (w->n && !r->follow) /* each look opens the recording anew */
+			log_info(r->log, "%s: the time of day is %s%s", in->path,
+				 bound != UINT64_MAX ? "within " : "not bounded: ",
+				 bound != UINT64_MAX ? duration_text(bound, text)
+				 : w->n > 1	     ? "nothing synchronised the system's clock"
+						     : "the recorder did not end");
+	}
+	return 0;
+}
+
 int report_open(struct report *r)
 {
 	const struct report_opts *o = r->o;
@@ -442,7 +469,7 @@ int report_open(struct report *r)
 			return ret;
 		label_widen(r, f->label);
 	}
-	ret = handle_load(r->handle);
+	ret = handle_load(r->handle) ?: o->wall ? wall_check(r) : 0;
 	for (size_t i = 0; i < r->n && !ret; i++)
 		ret = file_finish(r, &r->files[i]);
 	if (ret)

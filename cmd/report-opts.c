@@ -198,6 +198,7 @@ static const struct opt report_rows[] = {
 	OPT_TIME(AT(time)),
 	OPT(0, "ts-diff", NULL, "the time since the line before it as well", opts_set_flag, AT(ts_diff)),
 	OPT(0, "align-ts", NULL, "as from the first event on", opts_set_flag, AT(align_ts)),
+	OPT(0, "wall", NULL, "as the time of day (UTC), by what record noted of it", opts_set_flag, AT(wall)),
 	OPT(0, "nodate", NULL, "not as the time of day (record --date)", opts_set_flag, AT(no_date)),
 	OPT(0, "raw-ts", NULL, "as recorded, with no correction", opts_set_flag, AT(raw_ts)),
 	OPT(0, "ts-check", NULL, "warn when times go backwards", opts_set_flag, AT(ts_check)),
@@ -281,11 +282,15 @@ int report_opts_parse(int argc, char **argv, struct report_opts *o, struct opts_
 	if (o->follow && (o->n_inputs > 1 || o->wakeup || o->align_ts || o->what != REPORT_EVENTS))
 		return opts_error(err,
 				  "--follow prints the events of one recording, without -w and --align-ts");
-	if (o->json && (o->wakeup || o->align_ts || o->ts_diff || o->raw_fields || o->latency ||
-			o->irq_info || o->test_filters || o->what != REPORT_EVENTS))
+	if (o->wall && (o->align_ts || o->raw_ts || o->what != REPORT_EVENTS))
 		return opts_error(err,
-				  "--json has times and fields as recorded, and events only: without -w, -l, "
-				  "-R, -T, --irq-info, --align-ts, --ts-diff and what is about the file");
+				  "--wall prints events at their corrected times: without --align-ts and "
+				  "--raw-ts");
+	if (o->json && (o->wall || o->wakeup || o->align_ts || o->ts_diff || o->raw_fields || o->latency ||
+			o->irq_info || o->test_filters || o->what != REPORT_EVENTS))
+		return opts_error(
+			err, "--json has times and fields as recorded, and events only: without -w, -l, "
+			     "-R, -T, --irq-info, --align-ts, --ts-diff, --wall and what is about the file");
 	return 0;
 no_memory:
 	opts_error(err, "out of memory");

@@ -174,7 +174,7 @@ struct report_opts {
 	bool test_filters, no_irq, no_softirq;
 	struct time_part time;
 	bool verbose, nanoseconds, ts_diff, ts_check, no_date, no_sync, no_guests, raw_ts;
-	bool align_ts;
+	bool align_ts, wall;
 	bool raw_fields, latency, irq_info, wakeup;
 	bool no_plugins, no_system_plugins;
 	bool no_pager, quiet;

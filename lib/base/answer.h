@@ -63,7 +63,7 @@ struct answer_list {
 /* clang-format on */
 
 #define ANSWER_WIDTH	   80
-#define ANSWER_COLUMNS_MAX 24
+#define ANSWER_COLUMNS_MAX 40
 
 /*
  * Writes to out, the caller's. Between two calls out.data may be written elsewhere and out.len set

@@ -7,13 +7,18 @@
 
 #define NS_PER_SEC 1e9
 
-/* DATE is in us, OFFSET in ns; both are texts for strtoll. */
-static void filetime_add_number(struct filetime *t, const struct dat_text *text, int64_t unit)
+/* DATE is in us, OFFSET in ns; both are texts for strtoll. Returns ns. */
+static int64_t filetime_number(const struct dat_text *text, int64_t unit)
 {
 	char copy[32] = "";
 
 	memcpy(copy, text->data, text->len < sizeof(copy) ? text->len : sizeof(copy) - 1);
-	t->add = (int64_t)((uint64_t)t->add + (uint64_t)strtoll(copy, NULL, 0) * (uint64_t)unit);
+	return (int64_t)((uint64_t)strtoll(copy, NULL, 0) * (uint64_t)unit);
+}
+
+static void filetime_add(struct filetime *t, int64_t ns)
+{
+	t->add = (int64_t)((uint64_t)t->add + (uint64_t)ns);
 }
 
 /* The word in brackets: "local [boot] mono". */
@@ -45,11 +50,17 @@ static int filetime_set_option(struct filetime *t, const struct reader_option *o
 		return 0;
 	switch (o->id) {
 	case DAT_DATE:
+		t->date = filetime_number(&o->data, 1000);
 		if (!(flags & FILETIME_NO_DATE))
-			filetime_add_number(t, &o->data, 1000);
+			filetime_add(t, t->date);
 		return 0;
+	case DAT_WALL:
+		ret = wall_decode(o->data.data, o->data.len, &t->wall);
+		if (ret)
+			log_err(log, "not a whole trace.dat: its time of day");
+		return ret;
 	case DAT_OFFSET:
-		filetime_add_number(t, &o->data, 1);
+		filetime_add(t, filetime_number(&o->data, 1));
 		return 0;
 	case DAT_TIME_SHIFT:
 		/* stock passes over shorter ones, and the last one counts */

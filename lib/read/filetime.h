@@ -4,6 +4,7 @@
 
 #include "file/dat/offset.h"
 #include "file/dat/reader.h"
+#include "file/dat/wall.h"
 
 struct input;
 struct inputs;
@@ -19,6 +20,8 @@ struct filetime {
 	uint32_t mult, tsc_shift;  /* TSC2NSEC; mult 0: none */
 	double ns_per_tick;	   /* in place of TSC2NSEC; 0: none */
 	int64_t add;		   /* ns */
+	struct wall wall;	   /* of the file's clock */
+	int64_t date;		   /* ns; DATE, applied or not; 0: none */
 	char clock[32];		   /* "boot"; "" when the file does not say */
 	/*
 	 * Shown as seconds. As in stock: not when the clock is one that stock does

@@ -397,6 +397,19 @@ out:
 	return ret;
 }
 
+bool inputs_utc(const struct inputs *all, const struct input *in, uint64_t ts, uint64_t *utc, uint64_t *bound)
+{
+	const struct input *host = in->guest ? inputs_host(all, in) : NULL;
+	const struct filetime *t = host ? &host->time : &in->time;
+	uint64_t of_wall = UINT64_MAX;
+
+	ts -= (uint64_t)t->add;
+	*utc = t->wall.n ? wall_at(&t->wall, ts, &of_wall) : ts + (uint64_t)t->date;
+	if (__builtin_add_overflow(*bound, of_wall, bound))
+		*bound = UINT64_MAX;
+	return t->wall.n || t->date;
+}
+
 bool inputs_in_ticks(const struct inputs *in)
 {
 	for (size_t i = 0; i < in->n; i++)

@@ -68,6 +68,13 @@ void inputs_release(struct inputs *in);
  * guest's trace id. -ENOMEM.
  */
 int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths);
+/*
+ * The time of day at a corrected time of an input, ns since 1970, as the file of its host has it: by
+ * hyptrace's samples, else by stock's DATE. bound: in, of the time itself; out, of the time of day;
+ * UINT64_MAX: unknown. False: the file does not say.
+ */
+bool inputs_utc(const struct inputs *all, const struct input *in, uint64_t ts, uint64_t *utc,
+		uint64_t *bound);
 /* Times of any of them are ticks that nothing converts (filetime_in_ticks). */
 bool inputs_in_ticks(const struct inputs *in);
 /* The event with this id; NULL: there is none. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "file/dat/pauses.h"
+#include "file/dat/wall.h"
 #include "read/merge.h"
 #include "base/files.h"
 
@@ -56,13 +57,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	struct pauses pauses;
+	struct wall wall;
 	struct reader *r;
+	uint64_t bound;
 
 	pauses_decode(data, size, &pauses);
 	for (size_t i = 0; i < pauses.n; i++)
 		if (pauses.v[i].from > pauses.v[i].to || (i && pauses.v[i].from < pauses.v[i - 1].to))
 			abort();
 	pauses_release(&pauses);
+	if (!wall_decode(data, size, &wall))
+		for (size_t i = 0; i < size; i++)
+			wall_at(&wall, wall.v[0].trace + ((uint64_t)data[i] << data[i] % 56), &bound);
 	if (fd < 0)
 		return 0;
 	if (!write_all(fd, data, size) && !reader_open(&r, fd, NULL)) {

@@ -130,6 +130,24 @@ task 7 crosvm
 E
 profiles "spans of a clock whose rate is not known" none time/ticks --spans "$tmp/ticks.dat"
 
+# States of vCPUs: stat's sums, of each vCPU and state
+for files in tests/data/{guest,functions,raw,steal,x86,profile}/trace.dat tests/data/vhost/standard.dat tests/data/lab-{nvhe,protected,stock-arm64}.dat; do
+	"$hyptrace" stat -q --show vcpus --json "$files" | jq -r '.vcpus[] | (.vcpu | if test(":") then sub(".*:"; "vCPU ") else "thread" end) as $v |
+		to_entries[] | select(.key | test("_(ns|ticks)$") and (test("^(wall|undecided)") | not)) | select(.value > 0) |
+		"\($v);\(.key | sub("_(ns|ticks)$"; "")) \(.value)"' >"$tmp/stat"
+	flame --states "$files" | sed 's/^[^;]*;//; s/^thread [0-9]*/thread/; s/not recorded/not_recorded/; s/VMM/vmm/' |
+		perl -ne '/^([^;]*;[^;]*?)(?:;.*)? (\d+)$/ or die; $n{$1} += $2; END { print "$_ $n{$_}\n" for keys %n }' | sort >"$tmp/states"
+	same "$tmp/states" <(perl -ne '/(.*) (\d+)/; $n{$1} += $2; END { print "$_ $n{$_}\n" for keys %n }' "$tmp/stat" | sort) \
+		"--states of $files: $(wc -l <"$tmp/stat") sums are stat's"
+done
+profiles "states of vCPUs" nanoseconds time/nanoseconds --states tests/data/guest/trace.dat tests/data/guest/trace-Guest.dat
+is "$(grep -c '^guest:Guest;vCPU [01];' "$tmp/text") $(grep -E 'hypervisor;(hvc|guest_exit) ' "$tmp/text" | wc -l)" "$(wc -l <"$tmp/text") 4" "... by vCPU, state and reason"
+profiles "how many states" none calls/count --states -w count tests/data/steal/trace.dat
+is "$(flame --states -m nobody tests/data/steal/trace.dat 2>&1) $?" "hyptrace: no stacks in these files; record with --profile 99 or -T 1" "--states of another machine"
+is "$(flame --states --diff tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat | awk '$(NF - 1) != $NF')" "" \
+	"--states --diff of a recording with itself: all alike"
+is "$(flame --states --spans "$tmp/host.dat" 2>&1) $?" "hyptrace: --states shows vCPUs: without --spans and --task 2" "--states --spans"
+
 flame --diff --speedscope "$tmp/diff.json" --pprof "$tmp/diff.pprof" "$tmp/host.dat" "$tmp/after.dat"
 is "$(speedscope_folded 0 <"$tmp/diff.json")" "$(flame "$tmp/host.dat")" "--diff: speedscope has the first recording"
 is "$(speedscope_folded 1 <"$tmp/diff.json")" "$(flame "$tmp/after.dat" | sed 's/^after/host/')" "... and the second"

@@ -413,7 +413,7 @@ host;one client 1;frame 400
 host;two client 0;frame 700' "... of guests' clients"
 is "$(flame --spans --hypertrace-desc "$tmp/desc" --diff "$tmp/marks.dat" "$tmp/marks.dat" | head -n 1)" \
 	'host;one client 0;frame 300 300' "... and the difference of two recordings"
-fails 2 'which spans have none of' "--spans and --event" --spans -e sched_switch "$tmp/spans.dat"
+fails 2 'which spans and states have none of' "--spans and --event" --spans -e sched_switch "$tmp/spans.dat"
 fails 2 'is for --spans' "names without --spans" --hypertrace-desc "$tmp/desc" "$tmp/spans.dat"
 fails 1 'line 1 makes no sense' "a description that is none" --spans --hypertrace-desc "$hyptrace" "$tmp/spans.dat"
 

@@ -50,7 +50,7 @@ compare() { # DIR FILE...
 
 	shift
 	lines "$@" | sort -s -k1,1 >"$tmp/lines"
-	rows "$dir" | sed -E 's/"bound":(null|"[0-9]+"),?//; s/,\}$/}/; /event=lost /s/"ts":"[0-9]*"/"ts":"-"/' |
+	rows "$dir" | sed -E 's/"bound":(null|"[0-9]+"),"utc_ns":null,"utc_bound":null,?//; s/,\}$/}/; /event=lost /s/"ts":"[0-9]*"/"ts":"-"/' |
 		sort -s -k1,1 >"$tmp/rows"
 	same "$tmp/rows" "$tmp/lines" "${*#"$tmp/"} as tables: $(wc -l <"$tmp/lines") rows are JSON's lines"
 }
@@ -95,20 +95,20 @@ E
 
 parquet "$tmp/out" "$tmp/host.dat" "$tmp/guest.dat"
 is "$?" 0 "tables are made"
-is "$(rows "$tmp/out" | LC_ALL=C sort -s -k1,1)" 'machine=host/system=__HIVE_DEFAULT_PARTITION__/event=lost {"ts":"1000016000","cpu":3,"pid":null,"comm":null,"buffer":"","lost":"9","bound":"0"}
-machine=host/system=__HIVE_DEFAULT_PARTITION__/event=unknown {"ts":"1000013000","cpu":1,"pid":null,"comm":null,"buffer":"","lost":null,"bound":"0","fields":{"id":32767,"data":[255,127,0,0,7,0,0,0,42,0,0,0]}}
-machine=host/system=ftrace/event=print {"ts":"1000014000","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":"3","bound":"0","fields":{"ip":"0","buf":"hello world\n"}}
-machine=host/system=hyp/event=hyp_enter {"ts":"1000015000","cpu":2,"pid":7,"comm":"a \"b\\c","buffer":"","lost":"-1","bound":"0"}
-machine=host/system=hypervisor/event=hyp_enter {"ts":"1000001000","cpu":0,"pid":100,"comm":"CPU 0/KVM","buffer":"hyp","lost":null,"bound":"0","fields":{"reason":5,"vcpu":100}}
-machine=host/system=irq/event=irq_handler_entry {"ts":"1000010000","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","fields":{"irq":27,"name":"arch'$'\xef\xbf\xbd''timer"}}
-machine=host/system=irq/event=irq_handler_exit {"ts":"1000016000","cpu":3,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","fields":{"irq":27,"ret":1}}
-machine=host/system=kvm/event=kvm_entry {"ts":"1000002000","cpu":0,"pid":100,"comm":"CPU 0/KVM","buffer":"","lost":null,"bound":"0","fields":{"vcpu_pc":"18446603338368684032"}}
-machine=host/system=kvm/event=kvm_exit {"ts":"1000009000","cpu":0,"pid":100,"comm":"CPU 0/KVM","buffer":"","lost":null,"bound":"0","fields":{"ret":2,"esr_ec":36,"vcpu_pc":"18446603338368684036"}}
-machine=host/system=sched/event=sched_switch {"ts":"1000000000","cpu":0,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","fields":{"prev_comm":"a \"b\u0001c","prev_pid":7,"prev_prio":120,"prev_state":"1","next_comm":"CPU 0/KVM","next_pid":100,"next_prio":120}}
-machine=host/system=vendor/event=thing {"ts":"1000012000","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","fields":{"flag":true,"small":-3,"big":"18446744073709551615","list":[40,41,42],"text":"late"}}
-machine=host/system=vendor/event=thing {"ts":"1000012500","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","fields":{"flag":false,"small":127,"big":"0","list":[65535,0,1],"text":"ä€\""}}
-machine=host/system=vendor/event=wide {"ts":"1000012600","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","fields":{"below":"-9223372036854775808","pair":["18446744073709551615","0"],"small":4294967295}}
-machine=vm/system=ftrace/event=print {"ts":"1000002500","cpu":0,"pid":9,"comm":null,"buffer":"","lost":null,"bound":null,"fields":{"ip":"0","buf":"in the guest"}}' \
+is "$(rows "$tmp/out" | LC_ALL=C sort -s -k1,1)" 'machine=host/system=__HIVE_DEFAULT_PARTITION__/event=lost {"ts":"1000016000","cpu":3,"pid":null,"comm":null,"buffer":"","lost":"9","bound":"0","utc_ns":null,"utc_bound":null}
+machine=host/system=__HIVE_DEFAULT_PARTITION__/event=unknown {"ts":"1000013000","cpu":1,"pid":null,"comm":null,"buffer":"","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"id":32767,"data":[255,127,0,0,7,0,0,0,42,0,0,0]}}
+machine=host/system=ftrace/event=print {"ts":"1000014000","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":"3","bound":"0","utc_ns":null,"utc_bound":null,"fields":{"ip":"0","buf":"hello world\n"}}
+machine=host/system=hyp/event=hyp_enter {"ts":"1000015000","cpu":2,"pid":7,"comm":"a \"b\\c","buffer":"","lost":"-1","bound":"0","utc_ns":null,"utc_bound":null}
+machine=host/system=hypervisor/event=hyp_enter {"ts":"1000001000","cpu":0,"pid":100,"comm":"CPU 0/KVM","buffer":"hyp","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"reason":5,"vcpu":100}}
+machine=host/system=irq/event=irq_handler_entry {"ts":"1000010000","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"irq":27,"name":"arch'$'\xef\xbf\xbd''timer"}}
+machine=host/system=irq/event=irq_handler_exit {"ts":"1000016000","cpu":3,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"irq":27,"ret":1}}
+machine=host/system=kvm/event=kvm_entry {"ts":"1000002000","cpu":0,"pid":100,"comm":"CPU 0/KVM","buffer":"","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"vcpu_pc":"18446603338368684032"}}
+machine=host/system=kvm/event=kvm_exit {"ts":"1000009000","cpu":0,"pid":100,"comm":"CPU 0/KVM","buffer":"","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"ret":2,"esr_ec":36,"vcpu_pc":"18446603338368684036"}}
+machine=host/system=sched/event=sched_switch {"ts":"1000000000","cpu":0,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"prev_comm":"a \"b\u0001c","prev_pid":7,"prev_prio":120,"prev_state":"1","next_comm":"CPU 0/KVM","next_pid":100,"next_prio":120}}
+machine=host/system=vendor/event=thing {"ts":"1000012000","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"flag":true,"small":-3,"big":"18446744073709551615","list":[40,41,42],"text":"late"}}
+machine=host/system=vendor/event=thing {"ts":"1000012500","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"flag":false,"small":127,"big":"0","list":[65535,0,1],"text":"ä€\""}}
+machine=host/system=vendor/event=wide {"ts":"1000012600","cpu":1,"pid":7,"comm":"a \"b\\c","buffer":"","lost":null,"bound":"0","utc_ns":null,"utc_bound":null,"fields":{"below":"-9223372036854775808","pair":["18446744073709551615","0"],"small":4294967295}}
+machine=vm/system=ftrace/event=print {"ts":"1000002500","cpu":0,"pid":9,"comm":null,"buffer":"","lost":null,"bound":null,"utc_ns":null,"utc_bound":null,"fields":{"ip":"0","buf":"in the guest"}}' \
 	"a row for each record, by machine and event, with typed fields"
 compare "$tmp/out" "$tmp/host.dat" "$tmp/guest.dat"
 
@@ -198,7 +198,7 @@ machine=host/system=s/event=LONGa_long_name%7E112
 machine=host/system=x%20y%27%22%2A/event=blank
 machine=host/system="$'\xc3\xa4'"/event=letters
 machine=host/system="$'\xef\xbf\xbd'"/event=bytes" "names that could lead elsewhere, or mean something else, are escaped, long ones cut and told apart"
-is "$(rows "$tmp/out" | sed -n 's/.*event=\([a-z_]*\) .*"bound":"0","fields":/\1 /p' | sort)" 'beyond {"n":null,"s":null,"v":null}}
+is "$(rows "$tmp/out" | sed -n 's/.*event=\([a-z_]*\) .*"bound":"0","utc_ns":null,"utc_bound":null,"fields":/\1 /p' | sort)" 'beyond {"n":null,"s":null,"v":null}}
 no_nul {"s":"ABCDEFGH","end":"IJKLMNOP"}}
 own {"ts":65,"fields":66}}
 pieces {"v":[65,66,67,68,69,70,71,72,73,74,75],"none":[]}}
@@ -295,7 +295,7 @@ perl -0777 -pi -e 'my $at = index($_, "PAGE-OF-CPU-1"); $at -= $at % 4096; subst
 	"$tmp/hurt.dat"
 rm -rf "$tmp/out"
 fails 1 'damaged in 1 place' "a damaged page" "$hyptrace" export --parquet "$tmp/out" "$tmp/hurt.dat"
-is "$(rows "$tmp/out" | sort | sed 's/ .*"lost":\([^,]*\),/ \1 /; s/"bound":"0",*//')" \
+is "$(rows "$tmp/out" | sort | sed 's/ .*"lost":\([^,]*\),/ \1 /; s/"bound":"0","utc_ns":null,"utc_bound":null,*//')" \
 	'machine=host/system=__HIVE_DEFAULT_PARTITION__/event=lost "-1" }
 machine=host/system=ftrace/event=print null "fields":{"ip":"0","buf":"good"}}' "... and what is good is there, and the loss"
 

@@ -300,7 +300,7 @@ is "$("$hyptrace" sql "$mainline" "SELECT 1 AS a WHERE 0;")" "a" "no rows: the h
 # ---- the prompt -----------------------------------------------------------------------------------
 
 is "$(printf 'SELECT count(*) AS n\nFROM lost;\n.schema lost\n.quit\nSELECT 1;\n' | "$hyptrace" sql "$mainline")" \
-$'n\n0\nCREATE TABLE lost(ts INTEGER, machine TEXT, buffer TEXT, cpu INTEGER, events INTEGER, machine_id INTEGER);' "queries from standard input"
+$'n\n0\nCREATE TABLE lost(ts INTEGER, machine TEXT, buffer TEXT, cpu INTEGER, events INTEGER, machine_id INTEGER, utc_ns INTEGER, utc_bound INTEGER);' "queries from standard input"
 tables=$(echo .tables | "$hyptrace" sql "$mainline")
 unlike "$tables" '^_|^$' ".tables leaves out what only views use"
 is "$(printf 'CREATE PERFETTO TABLE mine2 AS SELECT 1 AS a;\nCREATE TEMP TABLE "my own"(b INT);\n.tables\n' | "$hyptrace" sql "$mainline" | grep '^m.*[ 0-9]')" \
@@ -319,7 +319,7 @@ is "$? $(cat "$tmp/out" "$tmp/err")" '1 hyptrace: near "SELEC": syntax error' "a
 is "$(sql "$mainline" .tables)" "$(tail -n +2 <<<"rows,name
 $tables" | grep -v 'mine2\|my own')" ".tables as a query, as CSV"
 is "$("$hyptrace" sql "$mainline" ".schema lost")" \
-	'CREATE TABLE lost(ts INTEGER, machine TEXT, buffer TEXT, cpu INTEGER, events INTEGER, machine_id INTEGER);' ".schema TABLE"
+	'CREATE TABLE lost(ts INTEGER, machine TEXT, buffer TEXT, cpu INTEGER, events INTEGER, machine_id INTEGER, utc_ns INTEGER, utc_bound INTEGER);' ".schema TABLE"
 is "$("$hyptrace" sql --json "$mainline" ".tables" | jq -r '.rows[].name' 2>&1)" "$tables" "... as JSON"
 is "$("$hyptrace" sql "$mainline" .nothing 2>&1; echo $?)" "hyptrace: no command '.nothing' (.help lists them)
 1" "a command that is none"
@@ -370,7 +370,7 @@ fails 1 'authorization denied' "VACUUM INTO" "$mainline" "VACUUM INTO '$tmp/x.db
 is "$(ls "$tmp/x.db" 2>&1)" "ls: cannot access '$tmp/x.db': No such file or directory" "nothing is written"
 fails 1 "cannot open '.*none.dat': No such file" "no such file" "$tmp/none.dat" "SELECT 1;"
 fails 1 'cannot read' "no trace.dat" "$0" "SELECT 1;"
-fails 1 '24 are the most' "too many columns" "$mainline" "SELECT $(seq -s , 25);"
+fails 1 '40 are the most' "too many columns" "$mainline" "SELECT $(seq -s , 41);"
 
 "$hyptrace" sql "$mainline" "SELECT * FROM events;" >/dev/full 2>"$tmp/err"
 is "$? $(cat "$tmp/err")" "1 hyptrace: cannot write the output: No space left on device" "a full disk is told once"

@@ -22,6 +22,9 @@
  *   cpus N		of each buffer (4); those above 7 are empty
  *   id HEX | guest NAME HEX [CPU:PID]... | shift HEX [NS [BOUND [PPM]]]
  *	TRACEID, a GUEST of one, TIME_SHIFT against one with its bound in ns, and what it grows by
+ *   wall TRACE UTC SLACK MAX EST TAI
+ *	a sample of the time of day (file/dat/wall.h), -1: an unknown error; two at most
+ *   date US		DATE
  *   uname TEXT | command TEXT | clock NAME | tsc MULT SHIFT | process PID COMMAND | maps PID PATH
  *START-END... UNAME, the command line of record, TRACECLOCK, TSC2NSEC, PROCMAPS task PID COMM | symbol HEX
  *NAME [MODULE] | kallsyms LINE | printk LINE | compression NAME
@@ -41,6 +44,7 @@
 #include "file/dat/offset.h"
 #include "file/dat/options.h"
 #include "file/dat/page.h"
+#include "file/dat/wall.h"
 #include "file/dat/writer.h"
 #include "base/files.h"
 
@@ -72,7 +76,7 @@ static struct {
 	size_t n_events, n_formats; /* of FORMATS.dat, which come first */
 	struct dat_file file;
 	struct dat_options options;
-	struct buf cmdlines, kallsyms, printk;
+	struct buf cmdlines, kallsyms, printk, wall;
 	const char *clock;
 	uint32_t n_cpus;
 	size_t cut, least;
@@ -572,6 +576,14 @@ static inline void maker_line(char *line)
 		take_guest(rest);
 	} else if ((rest = after(line, "shift"))) {
 		take_shift(rest);
+	} else if ((rest = after(line, "wall"))) {
+		uint64_t v[6] = { 0 };
+
+		for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+			v[i] = (uint64_t)strtoll(rest, &rest, 10);
+		buf_add(&maker.wall, v, sizeof(v));
+	} else if ((rest = after(line, "date"))) {
+		must(dat_options_add_date(&maker.options, strtoll(rest, NULL, 10)));
 	} else if ((rest = after(line, "uname"))) {
 		unescape(rest);
 		must(dat_options_add_text(&maker.options, DAT_UNAME, rest));
@@ -663,6 +675,8 @@ static inline void maker_write(const char *path)
 		dat[i] = (struct dat_buffer){ b->name, maker.clock, .page_size = 4096, .n_cpus = maker.n_cpus,
 					      .cpus = b->cpus };
 	}
+	if (maker.wall.len)
+		must(dat_options_add(&maker.options, DAT_WALL, maker.wall.data, maker.wall.len));
 	maker.file.buffers = dat;
 	maker.file.n_buffers = maker.n_buffers;
 	maker.file.options = maker.options.v;

@@ -3,6 +3,7 @@
 #define HYPTRACE_FLAME_PRIV_H
 
 #include "ask/flame/flame.h"
+#include "ask/states/states.h"
 #include "read/filter.h"
 
 /*
@@ -207,6 +208,8 @@ struct flame {
 	struct buf text;
 	struct flame_counts counts;
 	struct markers *spans; /* NULL: they are not asked for */
+	struct states *states; /* likewise */
+	struct state_totals totals;
 };
 
 /* items.c: finds the events of a file that have stacks. -ENOMEM. */
@@ -234,9 +237,10 @@ void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, en
 /* The name of an address; pid: whose maps. -ENOMEM. */
 int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct flame_address *a, uint32_t *out);
 
-/* Spans, which flame_part() gives where they are asked for, and flame_end() then. -ENOMEM. */
+/* Spans, which flame_part() gives where they are asked for. -ENOMEM. */
 int flame_spans_open(struct flame *f, const struct inputs *in);
-void flame_spans_end(struct flame *f);
+/* vcpu-stacks.c: the sums of states become frames. -ENOMEM. */
+int flame_states_end(struct flame *f);
 
 /* calls.c. -ENOMEM. */
 int flame_call_entry(struct flame *f, const struct flame_item *i, const struct flame_address *func);

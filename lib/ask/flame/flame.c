@@ -212,6 +212,8 @@ struct pass_part flame_part(struct flame *f)
 {
 	if (f->spans)
 		return markers_part(f->spans);
+	if (f->states)
+		return states_part(f->states);
 	return (struct pass_part){ .ctx = f,
 				   .steps = STEP_SET(STEP_SWITCH) | STEP_SET(STEP_HYP_ENTER) |
 					    STEP_SET(STEP_HYP_EXIT) | STEP_SET(STEP_HYP_OTHER),
@@ -301,6 +303,9 @@ int flame_open(struct flame **out, const struct inputs *in, const struct timelin
 		ret = flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
 	if (!ret)
 		ret = flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in);
+	if (!ret && opts->states)
+		ret = states_open(&f->states, in, t, steps, STATES_VCPUS, state_totals_span, &f->totals);
+	f->totals = (struct state_totals){ .st = f->states, .with_causes = true };
 	for (size_t i = 0; i < f->n_streams && !ret; i++)
 		f->streams[i].match = !opts->behind; /* nothing comes before its first record */
 	if (ret)
@@ -325,6 +330,8 @@ void flame_close(struct flame *f)
 	for (size_t i = 0; f->streams && i < f->n_streams; i++)
 		free(f->streams[i].names);
 	markers_close(f->spans);
+	states_close(f->states);
+	state_totals_release(&f->totals);
 	flame_tasks_release(f);
 	flame_tree_free(f->tree);
 	buf_release(&f->text);
@@ -337,10 +344,13 @@ void flame_close(struct flame *f)
 
 int flame_end(struct flame *f)
 {
-	int ret = 0;
+	int ret = f->states ? flame_states_end(f) : 0;
 
-	if (f->spans)
-		flame_spans_end(f);
+	if (f->spans) {
+		markers_finish(f->spans);
+		f->counts.open = f->spans->cut.begins + f->spans->cut.ends;
+		f->counts.others = f->spans->cut.others;
+	}
 	for (size_t i = 0; i < f->n_streams && !ret; i++)
 		ret = flame_stream_flush(f, &f->streams[i]);
 	for (size_t i = 0; i < f->n_tasks; i++) {

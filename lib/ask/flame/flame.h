@@ -18,6 +18,7 @@ struct flame_opts {
 	bool idle;			    /* of pid 0, too */
 	bool pids;			    /* tasks as "name-pid" */
 	bool spans;			    /* of programs (markers.h), and nothing else */
+	bool states;			    /* of vCPUs (states.h), and nothing else */
 	const struct hypertrace_desc *desc; /* the names of hypertrace's; NULL: none; outlives it */
 	const char *behind;	 /* a filter: stacks behind such an event only; NULL: all. To be sound by
 				  * filter_syntax() */
@@ -35,7 +36,7 @@ struct flame_counts {
 	uint64_t open;	  /* calls of which only the begin or the end is there */
 	uint64_t lost;	  /* calls in which events were lost */
 	uint64_t cut;	  /* stacks that are shorter than their records claim */
-	uint64_t others;  /* spans of threads or names that are too many */
+	uint64_t others;  /* spans of threads or names, or vCPUs, that are too many */
 	uint64_t missed;  /* events of these files that were lost ... */
 	bool missed_more; /* ... or more: some places have no number */
 	bool graph_without_switches; /* functions have times, and no sched_switch shows when tasks slept */

@@ -486,10 +486,3 @@ int flame_spans_open(struct flame *f, const struct inputs *in)
 		markers_listen(f->spans, flame_span, f);
 	return ret;
 }
-
-void flame_spans_end(struct flame *f)
-{
-	markers_finish(f->spans);
-	f->counts.open = f->spans->cut.begins + f->spans->cut.ends;
-	f->counts.others = f->spans->cut.others;
-}

@@ -33,6 +33,7 @@ static const struct sql_column sql_exit_columns[] = {
 	{ "vcpu", "INTEGER", KEY_NONE, EXIT_VCPU },
 	{ "reason", "TEXT", KEY_NONE, EXIT_REASON },
 	{ "esr_class", "TEXT", KEY_NONE, EXIT_ESR_CLASS },
+	SQL_UTC_COLUMNS,
 };
 
 struct sql_exit_cursor {
@@ -135,6 +136,9 @@ static struct sql_cell sql_exit_column(struct sql_cursor *cursor, int i)
 		return word ? sql_text(word)
 			    : (struct sql_cell){ .kind = SQL_CELL_OWN,
 						 .text = sqlite3_mprintf("%u", (uint32_t)row->why) };
+	case SQL_UTC_NS:
+	case SQL_UTC_BOUND:
+		return sql_utc(cursor->sql, row->machine, row->from, 0, what);
 	case EXIT_ESR_CLASS:
 		if (row->ec < 64 && row->why == KVM_EXIT_ARM_TRAP)
 			return sql_text(esr_ec_name((unsigned int)row->ec));

@@ -6,7 +6,8 @@
 
 /* machine_id is the file's place, 0 is the first. */
 static const char sql_file_tables[] =
-	"CREATE TABLE machines(id INTEGER PRIMARY KEY, name TEXT, path TEXT, guest INTEGER, clock TEXT);"
+	"CREATE TABLE machines(id INTEGER PRIMARY KEY, name TEXT, path TEXT, guest INTEGER, clock TEXT,"
+	" utc_max_error INTEGER, utc_est_error INTEGER, tai_offset INTEGER);"
 	"CREATE TABLE cpus(machine TEXT, cpu INTEGER, machine_id INTEGER);"
 	"CREATE TABLE vcpus(machine TEXT, guest TEXT, vcpu INTEGER, tid INTEGER, machine_id INTEGER);"
 	"CREATE TABLE clocks(machine TEXT, ts INTEGER, guest_ts INTEGER, \"offset\" INTEGER, bound INTEGER,"
@@ -53,9 +54,14 @@ static void sql_fill_machines(const struct sql *s, struct sql_insert *in)
 {
 	for (size_t i = 0; i < s->in->n; i++) {
 		const struct input *f = &s->in->v[i];
+		const struct wall *w = &f->time.wall;
+		const struct wall_sample *wall = w->n ? &w->v[w->n - 1] : NULL;
 
-		sql_insert(in, "nttnt", (int64_t)i, f->machine, f->path, (int64_t)f->guest,
-			   sql_or_null(f->time.clock));
+		/* by the last sample; an unknown error is UINT64_MAX, as all are of a file that says nothing
+		 */
+		sql_insert(in, "nttntNNN", (int64_t)i, f->machine, f->path, (int64_t)f->guest,
+			   sql_or_null(f->time.clock), wall ? (int64_t)wall->max_error : -1,
+			   wall ? (int64_t)wall->est_error : -1, wall && wall->tai ? (int64_t)wall->tai : -1);
 	}
 }
 
@@ -130,7 +136,7 @@ int sql_file_tables_add(struct sql *s)
 	static const struct {
 		const char *insert;
 		void (*fill)(const struct sql *s, struct sql_insert *in);
-	} tables[] = { { "INSERT INTO machines VALUES (?, ?, ?, ?, ?)", sql_fill_machines },
+	} tables[] = { { "INSERT INTO machines VALUES (?, ?, ?, ?, ?, ?, ?, ?)", sql_fill_machines },
 		       { "INSERT INTO cpus VALUES (?, ?, ?)", sql_fill_cpus },
 		       { "INSERT INTO vcpus VALUES (?, ?, ?, ?, ?)", sql_fill_vcpus },
 		       { "INSERT INTO _option VALUES (?, ?, ?, ?)", sql_fill_options },

@@ -319,7 +319,7 @@ static struct sql_cell sql_span_column(struct sql_cursor *cursor, int i)
 	const struct sql_span_cursor *c = (const struct sql_span_cursor *)cursor;
 	const struct sql *s = cursor->sql;
 	const char *reason = s->hyp->words[c->span.reason];
-	enum sql_span_what what = cursor->table->columns[i].what;
+	int what = cursor->table->columns[i].what;
 
 	switch (what) {
 	case SPAN_ID:
@@ -359,6 +359,9 @@ static struct sql_cell sql_span_column(struct sql_cursor *cursor, int i)
 		return sql_text(sql_input(s, c->stream)->machine);
 	case SPAN_CATEGORY:
 		return sql_text("hyp");
+	case SQL_UTC_NS:
+	case SQL_UTC_BOUND:
+		return sql_utc(s, s->streams[c->stream].input, c->span.ts, 0, what);
 	}
 	return SQL_NOTHING;
 }
@@ -375,6 +378,7 @@ static const struct sql_column sql_slice_columns[] = {
 	{ "depth", "INTEGER", KEY_NONE, SPAN_DEPTH },
 	{ "arg_set_id", "INTEGER", KEY_ID, SPAN_ID },
 	{ "machine_id", "INTEGER", KEY_NONE, SPAN_MACHINE_ID },
+	SQL_UTC_COLUMNS,
 };
 
 static const struct sql_column sql_pkvm_columns[] = {
@@ -400,6 +404,7 @@ static const struct sql_column sql_call_columns[] = {
 	{ "arg_set_id", "INTEGER", KEY_ID, SPAN_ID },
 	{ "event_id", "INTEGER", KEY_NONE, SPAN_EVENT },
 	{ "machine_id", "INTEGER", KEY_NONE, SPAN_MACHINE_ID },
+	SQL_UTC_COLUMNS,
 };
 
 #define SPAN_TABLE(table, of)                                                                                \

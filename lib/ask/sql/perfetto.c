@@ -53,8 +53,8 @@ int sql_failed(struct sql *s, int code, char why[SQL_WHY_MAX])
 	return -EINVAL;
 }
 
-/* trace_start(), trace_end(), trace_dur(): read once. */
-static void sql_trace_bounds(sqlite3_context *to, struct sql_range by)
+/* trace_start(), trace_end(), trace_dur(): factors of the first and the last time, which are read once. */
+static void sql_trace_bounds(sqlite3_context *to, int64_t first, int64_t last)
 {
 	struct sql *s = sqlite3_user_data(to);
 	sqlite3_stmt *stmt = NULL;
@@ -69,24 +69,24 @@ static void sql_trace_bounds(sqlite3_context *to, struct sql_range by)
 	}
 	ret = stmt ? sqlite3_finalize(stmt) : ret;
 	if (ret == SQLITE_OK)
-		sqlite3_result_int64(to, by.from * s->bounds.from + by.to * s->bounds.to);
+		sqlite3_result_int64(to, first * s->bounds.from + last * s->bounds.to);
 	else
 		sqlite3_result_error_code(to, ret);
 }
 
 static void sql_trace_start(sqlite3_context *to, int n, sqlite3_value **v)
 {
-	sql_trace_bounds(to, (struct sql_range){ 1, 0 });
+	sql_trace_bounds(to, 1, 0);
 }
 
 static void sql_trace_end(sqlite3_context *to, int n, sqlite3_value **v)
 {
-	sql_trace_bounds(to, (struct sql_range){ 0, 1 });
+	sql_trace_bounds(to, 0, 1);
 }
 
 static void sql_trace_dur(sqlite3_context *to, int n, sqlite3_value **v)
 {
-	sql_trace_bounds(to, (struct sql_range){ -1, 1 });
+	sql_trace_bounds(to, -1, 1);
 }
 
 int sql_perfetto_add(struct sql *s)

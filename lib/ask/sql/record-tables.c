@@ -35,6 +35,7 @@ static const struct sql_column sql_event_columns[] = {
 	{ "arg_set_id", "INTEGER", KEY_ID, EVENT_ID },
 	{ "pid", "INTEGER", KEY_NONE, EVENT_TID },
 	{ "machine_id", "INTEGER", KEY_NONE, EVENT_MACHINE_ID },
+	SQL_UTC_COLUMNS,
 };
 
 static const struct sql_column sql_lost_columns[] = {
@@ -44,6 +45,7 @@ static const struct sql_column sql_lost_columns[] = {
 	{ "cpu", "INTEGER", KEY_CPU, EVENT_CPU },
 	{ "events", "INTEGER", KEY_NONE, EVENT_MISSED },
 	{ "machine_id", "INTEGER", KEY_NONE, EVENT_MACHINE_ID },
+	SQL_UTC_COLUMNS,
 };
 
 struct sql_event_cursor {
@@ -251,8 +253,12 @@ static struct sql_cell sql_event_column(struct sql_cursor *c, int i)
 					 : sql_text(sql_comm(c->sql, c->sql->streams[e->stream].input, pid));
 	case EVENT_TEXT:
 		return sql_event_text(e);
+	case SQL_UTC_NS:
+	case SQL_UTC_BOUND:
 	case EVENT_BOUND:
 		bound = in->guest ? filetime_bound(&in->time, e->m->raw) : 0;
+		if (what != EVENT_BOUND)
+			return sql_utc(c->sql, c->sql->streams[e->stream].input, e->m->ts, bound, what);
 		return bound <= INT64_MAX ? sql_number((int64_t)bound) : SQL_NOTHING;
 	case EVENT_MISSED: /* NULL: their number is unknown */
 		return e->m->missed > 0 ? sql_number(e->m->missed) : SQL_NOTHING;

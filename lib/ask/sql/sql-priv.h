@@ -158,6 +158,11 @@ int sql_want_read(struct sql_want *w, int order, const char *text, int n, sqlite
 
 /* ---- tables: virtual-table.c ------------------------------------------------------------------------- */
 
+/* The time of day of a table with times, and its bound: numbers of no other value. */
+enum { SQL_UTC_NS = 100, SQL_UTC_BOUND };
+#define SQL_UTC(name, what) ((struct sql_column){ name, "INTEGER", KEY_NONE, what })
+#define SQL_UTC_COLUMNS	    SQL_UTC("utc_ns", SQL_UTC_NS), SQL_UTC("utc_bound", SQL_UTC_BOUND)
+
 struct sql_column {
 	const char *name, *type;
 	enum sql_key key;
@@ -203,6 +208,18 @@ static inline int sql_cell_give(struct sql_cell v, sqlite3_context *to)
 				    : v.kind == SQL_CELL_COPY ? SQLITE_TRANSIENT
 							      : sqlite3_free);
 	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+/* The value of such a column, of a row of an input at ts; bound: that of ts, UINT64_MAX: unknown. */
+static inline struct sql_cell sql_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound,
+				      int what)
+{
+	uint64_t utc;
+
+	if (!inputs_utc(s->in, &s->in->v[input], ts, &utc, &bound))
+		return SQL_NOTHING;
+	utc = what == SQL_UTC_NS ? utc : bound;
+	return utc <= INT64_MAX ? sql_number((int64_t)utc) : SQL_NOTHING;
 }
 
 struct sql_cursor {

@@ -42,6 +42,7 @@ static const struct sql_column sql_vcpu_state_columns[] = {
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
 	{ "esr_class", "TEXT", KEY_NONE, STATE_CLASS },
 	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
+	SQL_UTC_COLUMNS,
 };
 
 static const struct sql_column sql_thread_state_columns[] = {
@@ -60,6 +61,7 @@ static const struct sql_column sql_thread_state_columns[] = {
 	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND },
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
 	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
+	SQL_UTC_COLUMNS,
 };
 
 struct sql_state_cursor {
@@ -167,9 +169,10 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
 	const struct state_span *v = &c->v[c->i];
 	const struct sql *s = cursor->sql;
+	int what = cursor->table->columns[i].what;
 	const char *text;
 
-	switch (cursor->table->columns[i].what) {
+	switch (what) {
 	case STATE_TS:
 		return sql_number(sql_ts(v->from));
 	case STATE_DUR:
@@ -209,6 +212,9 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 		break;
 	case STATE_OTHER_NAME:
 		return sql_state_comm(s, v->other_input, v->other);
+	case SQL_UTC_NS:
+	case SQL_UTC_BOUND:
+		return sql_utc(s, v->owner->input, v->from, v->from_bound, what);
 	}
 	return SQL_NOTHING;
 }

@@ -42,6 +42,7 @@ static bool total_cut(const struct states *st, struct state_total *t, struct sta
 	states_covered(st, s->owner, &from, &to);
 	if (t->from < from) { /* a buffer began since */
 		free(t->thieves);
+		free(t->causes);
 		*t = (struct state_total){ .owner = t->owner, .from = from };
 	}
 	if (s->from < from) {
@@ -53,6 +54,20 @@ static bool total_cut(const struct states *st, struct state_total *t, struct sta
 		s->to_bound = 0;
 	}
 	return s->from < s->to;
+}
+
+static int total_cause(struct state_total *t, const struct state_span *s)
+{
+	const struct state_cause cause = { s->state, s->why, s->why == STEP_NONE ? 0 : s->reason, { 0 } };
+	size_t i = 0;
+
+	while (i < t->n_causes && (t->causes[i].state != cause.state || t->causes[i].why != cause.why ||
+				   t->causes[i].reason != cause.reason))
+		i++;
+	if (i == t->n_causes && array_push(&t->causes, &t->n_causes, &cause, sizeof(cause)))
+		return -ENOMEM;
+	sum_add(&t->causes[i].sum, s);
+	return 0;
 }
 
 int state_totals_span(void *totals, const struct state_span *span)
@@ -69,6 +84,8 @@ int state_totals_span(void *totals, const struct state_span *span)
 	t->owner = s->owner;
 	if (all->st && !total_cut(all->st, t, s))
 		return 0;
+	if (all->with_causes && total_cause(t, s))
+		return -ENOMEM;
 	sum_add(&t->all[s->state], s);
 	if (s->state == STATE_STOLEN)
 		sum_add(&t->stolen[s->by], s);
@@ -93,8 +110,10 @@ int state_totals_span(void *totals, const struct state_span *span)
 
 void state_totals_release(struct state_totals *t)
 {
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
 		free(t->v[i].thieves);
+		free(t->v[i].causes);
+	}
 	free(t->v);
 	*t = (struct state_totals){ 0 };
 }

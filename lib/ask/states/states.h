@@ -190,6 +190,14 @@ struct state_thief {
 
 #define STATE_THIEVES_MAX 64 /* of an owner */
 
+/* Of the time in a state that with one reason, as states_reason has it. */
+struct state_cause {
+	enum state state;
+	uint8_t why;
+	uint64_t reason;
+	struct state_sum sum;
+};
+
 struct state_total {
 	const struct state_owner *owner; /* NULL: it has no span */
 	uint64_t from;			 /* what came before does not count */
@@ -197,11 +205,14 @@ struct state_total {
 	struct state_sum stolen[STATES]; /* STATE_STOLEN by what: `by` */
 	struct state_thief *thieves;
 	size_t n_thieves;
+	struct state_cause *causes; /* with `with_causes`; all of the time */
+	size_t n_causes;
 };
 
 /* By the owners' index. Zero-initialised = empty. */
 struct state_totals {
 	const struct states *st; /* sums are of the time that it covers; NULL: of all */
+	bool with_causes;
 	struct state_total *v;
 	size_t n;
 };

@@ -138,18 +138,19 @@ static void chunk_field(struct parquet_chunk *k, const struct parquet_column *c,
 static void chunk_row(struct parquet_chunk *k, const struct parquet_column *c, const struct parquet_source *s,
 		      const struct parquet_row *row)
 {
-	const struct merge_stream *at;
+	const struct merge_stream *at = merge_stream_at(s->timeline->merge, row->stream);
+	uint64_t utc, bound = row->bound;
 	const char *buffer;
+	bool known;
 
 	switch (c->what) {
 	case PARQUET_TS:
 		chunk_value(k, c, row->ts);
 		return;
 	case PARQUET_CPU:
-		chunk_value(k, c, merge_stream_at(s->timeline->merge, row->stream)->cpu);
+		chunk_value(k, c, at->cpu);
 		return;
 	case PARQUET_BUFFER:
-		at = merge_stream_at(s->timeline->merge, row->stream);
 		buffer = reader_info(s->in->v[at->input].reader)->buffers[at->buffer].name;
 		chunk_text(k, buffer, strlen(buffer));
 		return;
@@ -167,6 +168,12 @@ static void chunk_row(struct parquet_chunk *k, const struct parquet_column *c, c
 		return;
 	case PARQUET_BOUND:
 		chunk_optional(k, c, row->bound <= INT64_MAX, row->bound);
+		return;
+	case PARQUET_UTC:
+	case PARQUET_UTC_BOUND:
+		known = inputs_utc(s->in, &s->in->v[at->input], row->ts, &utc, &bound);
+		utc = c->what == PARQUET_UTC ? utc : bound;
+		chunk_optional(k, c, known && utc <= INT64_MAX, utc);
 		return;
 	default:
 		chunk_field(k, c, row);

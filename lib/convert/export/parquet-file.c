@@ -27,6 +27,8 @@ static const struct parquet_column parquet_own[PARQUET_OWN] = {
 	{ "buffer", PARQUET_BUFFER, PARQUET_BYTES, .optional = false },
 	{ "lost", PARQUET_LOST, PARQUET_INT64, .bits = 64, .optional = true },
 	{ "bound", PARQUET_BOUND, PARQUET_INT64, .bits = 64, .optional = true },
+	{ "utc_ns", PARQUET_UTC, PARQUET_INT64, .bits = 64, .optional = true },
+	{ "utc_bound", PARQUET_UTC_BOUND, PARQUET_INT64, .bits = 64, .optional = true },
 };
 
 /* Of the numbers, or the items of an array, that l loads. */

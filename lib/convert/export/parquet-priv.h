@@ -64,6 +64,8 @@ struct parquet_column {
 		PARQUET_BUFFER,
 		PARQUET_LOST,
 		PARQUET_BOUND,
+		PARQUET_UTC,
+		PARQUET_UTC_BOUND,
 		PARQUET_CELL,	/* of a table that is no event's */
 		PARQUET_NUMBER, /* of the event's fields, as those below */
 		PARQUET_TEXT,
@@ -75,7 +77,7 @@ struct parquet_column {
 	struct field_load load, item;
 };
 
-#define PARQUET_OWN 7 /* the columns that every event has; those of its fields come behind */
+#define PARQUET_OWN 9 /* the columns that every event has; those of its fields come behind */
 
 static inline bool parquet_is_field(const struct parquet_column *c)
 {

@@ -40,15 +40,8 @@ struct parquet_run {
 };
 
 /* Behind the ids of an input's events. */
-static size_t parquet_slot_unknown(const struct input *in)
-{
-	return in->n_known;
-}
-
-static size_t parquet_slot_loss(const struct input *in)
-{
-	return in->n_known + 1;
-}
+#define SLOT_UNKNOWN(in) ((size_t)(in)->n_known)
+#define SLOT_LOSS(in)	 ((in)->n_known + 1)
 
 static const char *parquet_machine_name(const struct input *in)
 {
@@ -91,7 +84,7 @@ static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struc
 	const struct input *in = &p->job->in->v[input];
 	const struct known_event *known = input_event(in, (unsigned int)slot);
 	const char *system = known ? known->event->system : NULL;
-	const char *name = known ? known->event->name : slot == parquet_slot_loss(in) ? "lost" : "unknown";
+	const char *name = known ? known->event->name : slot == SLOT_LOSS(in) ? "lost" : "unknown";
 	struct parquet_event *e = calloc(1, sizeof(*e));
 	int ret = -ENOMEM;
 
@@ -99,10 +92,9 @@ static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struc
 		return ret;
 	e->file.dir = parquet_event_dir(p->job->in, input, system, name, (unsigned int)slot);
 	if (e->file.dir)
-		ret = slot == parquet_slot_unknown(in)
-			      ? parquet_columns_unknown(&e->file.columns, &e->file.n_columns)
-			      : parquet_columns(&e->file.columns, &e->file.n_columns,
-						known ? known->event : NULL, &p->names);
+		ret = slot == SLOT_UNKNOWN(in) ? parquet_columns_unknown(&e->file.columns, &e->file.n_columns)
+					       : parquet_columns(&e->file.columns, &e->file.n_columns,
+								 known ? known->event : NULL, &p->names);
 	if (!ret)
 		ret = array_push(&p->events, &p->n, &e, sizeof(e));
 	if (ret)
@@ -221,7 +213,7 @@ static void parquet_row_put(struct parquet_event *e, const struct print_record *
 static int parquet_add(struct parquet *p, const struct print_record *r, uint64_t bound)
 {
 	const struct input *in = &p->job->in->v[r->at->input];
-	size_t slot = !r->m->len ? parquet_slot_loss(in) : r->event ? r->id : parquet_slot_unknown(in);
+	size_t slot = !r->m->len ? SLOT_LOSS(in) : r->event ? r->id : SLOT_UNKNOWN(in);
 	struct parquet_event **e = &p->slots[r->at->input][slot];
 	int ret = *e ? 0 : parquet_event_new(p, r->at->input, slot, e);
 

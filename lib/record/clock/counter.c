@@ -2,7 +2,9 @@
 /* The machine's counter, moments by a trace clock, and snapshots that tie the two. */
 #include "record/clock/counter.h"
 
-#include <time.h>
+#include <sys/timex.h>
+
+#include "base/clock.h"
 
 #define PATH_LEN 96 /* of a file of the instance, which has a pid in its name */
 #define MARK_TAG 0x63797368u
@@ -199,6 +201,27 @@ int counter_shoot(struct clock_marker *marks, struct counter_shot *out)
 					      (uint64_t)clock };
 	}
 	return out->slack == UINT64_MAX ? -ENODATA : 0;
+}
+
+void wall_shoot(int clock, struct wall_sample *out)
+{
+	struct timex kernel = { 0 };
+	/* TIME_ERROR: nothing holds the clock; the unit is us (kernel/time/ntp.c) */
+	bool held = adjtimex(&kernel) != TIME_ERROR;
+
+	*out = (struct wall_sample){ .slack = UINT64_MAX };
+	for (size_t i = 0; i < COUNTER_MARKS; i++) {
+		uint64_t before = clock_now(clock), utc = clock_now(CLOCK_REALTIME), after = clock_now(clock);
+		uint64_t slack = (after - before + 1) / 2;
+
+		if (slack < out->slack)
+			*out = (struct wall_sample){ .trace = before + (after - before) / 2,
+						     .utc = utc,
+						     .slack = slack };
+	}
+	out->max_error = held ? (uint64_t)kernel.maxerror * 1000 : WALL_NO_ERROR;
+	out->est_error = held ? (uint64_t)kernel.esterror * 1000 : WALL_NO_ERROR;
+	out->tai = (uint64_t)kernel.tai;
 }
 
 int counter_log_shot(struct counter_log *l, const struct counter_shot *s)

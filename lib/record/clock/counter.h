@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "file/dat/page.h"
+#include "file/dat/wall.h"
 #include "record/tracefs/undo.h"
 
 /*
@@ -29,6 +30,10 @@ struct counter_shot {
 #define COUNTER_MARKS 16
 struct clock_marker; /* below */
 int counter_shoot(struct clock_marker *marks, struct counter_shot *out);
+
+/* The time of day by a system's clock, now: the narrowest of as many brackets, and the kernel's own
+ * statement. */
+void wall_shoot(int clock, struct wall_sample *out);
 
 /* Question and answer: by the host's counter, and by the guest's in between. */
 struct counter_ping {

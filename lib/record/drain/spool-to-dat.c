@@ -8,6 +8,7 @@
 #include "file/dat/options.h"
 #include "file/dat/pauses.h"
 #include "file/dat/print-format.h"
+#include "file/dat/wall.h"
 #include "record/drain/spool-to-dat.h"
 
 /* ---- the hypervisor's event formats: into the spool, out of it again, and as the file has them ---- */
@@ -410,7 +411,10 @@ out:
 static int job_add_options(struct dat_job *j)
 {
 	const char *pids = spool_get(j->spool, "procmaps"); /* whose maps were kept */
-	struct buf pauses = { 0 };			    /* the body of the option */
+	static const struct {
+		const char *name; /* of a text that is the body of an option */
+		uint16_t id;
+	} bodies[] = { { "pauses", DAT_PAUSES }, { "wall", DAT_WALL } };
 	char pid[24];
 	int len = 0;
 	const char *date = spool_get(j->spool, "date_offset_us"), *uname = spool_get(j->spool, "uname");
@@ -426,10 +430,14 @@ static int job_add_options(struct dat_job *j)
 
 	for (const char *p = pids; p && !ret && sscanf(p, " %23s%n", pid, &len) == 1; p += len)
 		ret = add_procmaps_of(j, pid);
-	ret = ret ?: load_text(j, "pauses", &pauses, false);
-	if (!ret && pauses.len)
-		ret = dat_options_add(o, DAT_PAUSES, pauses.data, pauses.len);
-	buf_release(&pauses);
+	for (size_t i = 0; i < ARRAY_SIZE(bodies) && !ret; i++) {
+		struct buf body = { 0 };
+
+		ret = load_text(j, bodies[i].name, &body, false);
+		if (!ret && body.len)
+			ret = dat_options_add(o, bodies[i].id, body.data, body.len);
+		buf_release(&body);
+	}
 	j->file.options = o->v;
 	j->file.n_options = o->n;
 	return ret;

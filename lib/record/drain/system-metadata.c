@@ -2,6 +2,7 @@
 /* Texts into the spool: event formats, symbols and names, of tracefs and /proc or of another trace.dat. */
 #include "record/drain/system-metadata.h"
 #include "base/cursor.h"
+#include "record/clock/counter.h"
 
 #define FORMAT_MAX (1u << 20)
 #define NAMES_MAX  (128u << 20)
@@ -158,5 +159,24 @@ int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*
 	      spool_put_text(spool, "options", options.data, options.len);
 	buf_release(&formats);
 	buf_release(&options);
+	return ret;
+}
+
+int collect_wall(struct spool *spool)
+{
+	const char *clock = spool_get(spool, "clock");
+	int id = clock ? clock_marker_system(clock) : -1, ret;
+	struct buf samples = { 0 };
+	struct wall_sample now;
+
+	if (id < 0)
+		return 0;
+	wall_shoot(id, &now);
+	ret = spool_get_text(spool, "wall", &samples);
+	samples.len = samples.len < sizeof(now) ? 0 : sizeof(now);
+	buf_add(&samples, &now, sizeof(now));
+	ret = ret && ret != -ENOENT ? ret : buf_status(&samples);
+	ret = ret ?: spool_put_text(spool, "wall", samples.data, samples.len);
+	buf_release(&samples);
 	return ret;
 }

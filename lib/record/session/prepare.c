@@ -507,23 +507,19 @@ static int prepare_texts(struct session *s)
 static int set_file_clock(struct session *s)
 {
 	const char *clock = s->n_tracks ? s->tracks[0].source->clock : "local";
-	int ret = spool_set(s->spool, "clock", clock), id;
-	struct timespec real, trace;
+	int ret = spool_set(s->spool, "clock", clock) ?: collect_wall(s->spool),
+	    id = clock_marker_system(clock);
 	char text[32];
 
 	if (ret || !s->plan->date)
 		return ret;
-	id = clock_marker_system(clock);
 	if (id < 0)
 		return log_fail(
 			s->log, -EINVAL,
 			"--date: the wall-clock time of clock %s is not known; use -C mono, boot, mono_raw "
 			"or tai",
 			clock);
-	clock_gettime(CLOCK_REALTIME, &real);
-	clock_gettime(id, &trace);
-	snprintf(text, sizeof(text), "%lld",
-		 (long long)(real.tv_sec - trace.tv_sec) * 1000000 + (real.tv_nsec - trace.tv_nsec) / 1000);
+	snprintf(text, sizeof(text), "%lld", (long long)(clock_now(CLOCK_REALTIME) - clock_now(id)) / 1000);
 	return spool_set(s->spool, "date_offset_us", text);
 }
 

@@ -455,6 +455,8 @@ void rotate_cut(struct session *s)
 		if (strcmp(s->tracks[i].source->ops->kind, "profile"))
 			recorder_flush(s->recorder, s->tracks[i].source, FLUSH_MS * (s->plan->ring ? 12 : 1));
 	rotate_positions(r, r->to);
+	if (collect_wall(s->spool))
+		log_warn(s->log, "the time of day is not noted in the file");
 	r->cut_at = session_now();
 	r->error = 0;
 	atomic_store(&r->written, false);

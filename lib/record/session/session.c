@@ -356,7 +356,8 @@ int session_drain(struct session *s)
 			log_err(s->log, "%s: the buffer does not run empty; the rest is lost", source->path);
 		ret = ret ?: error;
 	}
-	return ret;
+	error = collect_wall(s->spool);
+	return ret ?: error;
 }
 
 int session_keep_stats(struct session *s)
