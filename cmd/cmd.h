@@ -259,12 +259,14 @@ struct finding_job;
  * number of damaged places that the reading met, the greater one. 0 or -errno.
  */
 
-/* All tables of stat --json, by a reading that it joins before, and leaves after: stat.c. Leaving takes NULL. */
+/* All tables of stat --json, by a reading that it joins before, and leaves after: stat.c. Leaving takes NULL.
+ */
 int stat_join(struct stat_run **out, struct reading *of);
 int stat_json(struct stat_run *r, struct buf *out);
 void stat_leave(struct stat_run *r);
 /* Findings of why --json, which the reading found; files: for its commands: why.c. */
-int why_json(const struct inputs *in, const struct strlist *files, struct finding_job *found, struct buf *out);
+int why_json(const struct inputs *in, const struct strlist *files, struct finding_job *found,
+	     struct buf *out);
 /* All presets of latency that these files can feed, as an array with their distributions: view-latency.c. */
 int latency_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
 /* Stacks of flame --json, the light ones added up: flame.c. -ENODATA: there are none. */

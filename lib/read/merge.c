@@ -45,9 +45,9 @@ struct merge {
 	size_t n_streams;
 	struct stream **heap; /* the earliest record at [0] */
 	size_t n;
-	pthread_mutex_t lock; /* for damage */
+	pthread_mutex_t lock;	 /* for damage */
 	uint64_t damaged, known; /* known: before it was opened */
-	uint64_t from; /* merge_from */
+	uint64_t from;		 /* merge_from */
 	bool tell_pauses;
 };
 

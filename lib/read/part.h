@@ -27,13 +27,13 @@ struct time_part {
 int part_parse(const char *text, struct time_part *w);
 
 /*
- * Times of the first and the last record of all files, corrected; adds to *damaged the damaged places that are
- * met. -ENODATA: no records; -ENOMEM.
+ * Times of the first and the last record of all files, corrected; adds to *damaged the damaged places that
+ * are met. -ENODATA: no records; -ENOMEM.
  */
 int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last, uint64_t *damaged);
 /*
- * Sets the part of the inputs' time that their timelines read. Reads the files for their first and last times.
- * -EINVAL (logged): no record can lie in it; -ENOMEM.
+ * Sets the part of the inputs' time that their timelines read. Reads the files for their first and last
+ * times. -EINVAL (logged): no record can lie in it; -ENOMEM.
  */
 int part_resolve(const struct time_part *w, struct inputs *in, const struct log *log);
 

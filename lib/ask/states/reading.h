@@ -19,7 +19,8 @@ struct reading {
 	size_t n;
 };
 
-/* in: loaded; in and desc outlive it. -ENOMEM, -errno of the files. reading_close also in case of an error. */
+/* in: loaded; in and desc outlive it. -ENOMEM, -errno of the files. reading_close also in case of an error.
+ */
 int reading_open(struct reading *r, const struct inputs *in, const struct hypertrace_desc *desc,
 		 const struct log *log);
 void reading_close(struct reading *r);

@@ -29,7 +29,7 @@ struct why {
 	const struct vcpu_map *vcpus;
 	struct reading own;
 	const struct steps *steps; /* of that reading or of another one; NULL: of none yet */
-	uint64_t *widest; /* bound of each input; UINT64_MAX: it has none */
+	uint64_t *widest;	   /* bound of each input; UINT64_MAX: it has none */
 	struct why_instance *v;
 	size_t n;
 	uint64_t seen, stride; /* every stride-th was kept */

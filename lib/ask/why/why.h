@@ -134,8 +134,8 @@ struct findings {
 int findings_read(struct findings *f, const struct inputs *in, const struct log *log, uint64_t *damaged);
 
 /*
- * The same by a reading that others share: joined before it, ended after it, once. findings_close in any case,
- * which takes NULL. -ENOMEM.
+ * The same by a reading that others share: joined before it, ended after it, once. findings_close in any
+ * case, which takes NULL. -ENOMEM.
  */
 struct finding_job; /* opaque */
 int findings_join(struct finding_job **out, struct reading *r);
