@@ -3,8 +3,9 @@
 # Guests' clocks against the truth, which KVM's PTP call tells (clockshots.c):
 # guests with 2 and 4 vCPUs, on both kinds of host, plainly, stopped half-way by
 # QEMU's monitor and, in protected mode, by a signal and with all of the host's CPUs busy; by the
-# counter method and then, from the files, by the hypervisor's windows alone; one recording has
-# no counters from the begin on. Stock's ptp is measured beside it. One recording is long.
+# counter method and by the hypervisor's windows. Stock's ptp is measured beside it.
+# A long recording, stopped half-way, is synchronised by the counters and then from its
+# files, by the windows alone.
 # HYPTRACE_LAB_SECONDS: of each recording (3; with 60 it takes half an hour);
 # HYPTRACE_LAB_LONG: of the long one, in protected mode (30; 0: none).
 # HYPTRACE_LAB_MODES, HYPTRACE_LAB_ACTS: some of them only.
@@ -88,14 +89,6 @@ judge() {
 	done
 }
 
-# by_windows NAME: judged as it was recorded, and once more by the windows alone
-by_windows() {
-	"$build/hyptrace" sync --write "$out/$1.dat" "$out/$1-Guest.dat" "$out/$1-Guest2.dat" >"$tmp/sync" 2>&1
-	ok $? "$mode, $1: hyptrace sync --write" || diag "$(cat "$tmp/sync")"
-	# by the events alone, not every one of them is sure about a jump
-	judge "$1" 'hyp windows' 'hard|soft'
-}
-
 # middle METHOD COLUMN: the median of what judge() has kept of all recordings
 middle() {
 	cut -d ' ' -f "$2" "$tmp/bounds.$1" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] + 0 }'
@@ -111,12 +104,12 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 	usual='plain stop signal busy'
 	[ "$mode" = protected ] || usual='plain stop' long=0
 	read -ra acts <<<"${HYPTRACE_LAB_ACTS:-$usual}"
-	vm_up -m "$mode" -g 2 -w 0.2 -a hyptrace-agent
+	vm_up -m "$mode" -g 2 -a hyptrace-agent
 	begin_shots
 	for a in "${acts[@]}"; do
-		one "$a" counter "$a"
+		one "counter-$a" counter "$a"
+		one "hyp-$a" hyp "$a"
 	done
-	one windows hyp plain
 	if [ "$long" -gt 0 ]; then
 		seconds=$long one long counter stop
 	fi
@@ -133,12 +126,17 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 		cat $t/dynamic_events; ls $t/instances | grep hyptrace; echo "-:mine/wake" >>$t/dynamic_events'
 	is "$output" "1
 p:mine/wake wake_up_process" "$mode: kill -9 and recover take the probe away, and nobody else's" || diag "$stderr"
-	[ "$long" -le 0 ] || acts+=(long)
 	for a in "${acts[@]}"; do
-		judge "$a" counter hard
-		by_windows "$a"
+		judge "counter-$a" counter hard
+		# by the events alone, not every one of them is sure about a jump
+		judge "hyp-$a" 'hyp windows' 'hard|soft'
 	done
-	judge windows 'hyp windows' 'hard|soft'
+	if [ "$long" -gt 0 ]; then
+		judge long counter hard
+		"$build/hyptrace" sync --write "$out/long.dat" "$out/long-Guest.dat" "$out/long-Guest2.dat" >"$tmp/sync" 2>&1
+		ok $? "$mode: $long s: hyptrace sync --write" || diag "$(cat "$tmp/sync")"
+		judge long 'hyp windows' 'hard|soft'
+	fi
 	line=$("$truth" "$out/ptp-Guest.dat" "$out/host.shots" "$out/guest1.shots" 2>&1)
 	like "$line" '^method - .* error' "$mode: ptp's error is known"
 	printf '%-9s %d vCPUs  %-12s %s\n' "$mode" 2 "stock ptp" "$line" >>"$table"
