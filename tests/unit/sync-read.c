@@ -163,7 +163,8 @@ static void test_before(void **state)
 	struct offset_shift shift;
 	struct sync_vcpu known = { 0, PID };
 	struct sync_result map = { .vcpus = &known, .n_vcpus = 1 };
-	struct sync_offset_point points[2] = { { .class = SYNC_HARD }, { .time = 200 * MS, .class = SYNC_HARD } };
+	struct sync_offset_point points[2] = { { .class = SYNC_HARD },
+					       { .time = 200 * MS, .class = SYNC_HARD } };
 	struct sync_result bounds = { .points = points, .n_points = 2 };
 	struct sync_check check;
 	struct sync_input in;
@@ -183,7 +184,8 @@ static void test_before(void **state)
 	assert_int_equal(sync_check(&in, &map, NULL, &shift, &check), 0);
 	assert_int_equal(check.events, 18);
 	assert_int_equal(check.outside, 0);
-	/* 300 ns behind a window, which is 2 us longer for the hypervisor's clock: a bound of 600 ns allows it, 200 do not */
+	/* 300 ns behind a window, which is 2 us longer for the hypervisor's clock: a bound of 600 ns allows
+	 * it, 200 do not */
 	times[cpu.n - 1] = 192 * MS + 2300;
 	assert_int_equal(sync_check(&in, &map, NULL, &shift, &check), 0);
 	assert_int_equal(check.outside, 1);
@@ -246,7 +248,8 @@ static bool hides(const struct sync_host *h, uint64_t from, uint64_t to)
 	return false;
 }
 
-/* A file of several, cut while CPUs are read one after the other: beyond the cut some events are in the next one. */
+/* A file of several, cut while CPUs are read one after the other: beyond the cut some events are in the next
+ * one. */
 static void test_part(void **state)
 {
 	struct pages *host, *hyp;
@@ -496,9 +499,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_range),	       cmocka_unit_test(test_before),
-		cmocka_unit_test(test_stray),
-		cmocka_unit_test(test_part),
-		cmocka_unit_test(test_part_begin),	       cmocka_unit_test(test_blind),
+		cmocka_unit_test(test_stray),	       cmocka_unit_test(test_part),
+		cmocka_unit_test(test_part_begin),     cmocka_unit_test(test_blind),
 		cmocka_unit_test(test_blind_again),    cmocka_unit_test(test_blind_lost),
 		cmocka_unit_test(test_blind_kvm_lost), cmocka_unit_test(test_blind_stray),
 		cmocka_unit_test(test_flood),
