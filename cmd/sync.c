@@ -371,6 +371,9 @@ static bool sync_passes(const struct sync_job *job)
 				g->file->path);
 		else if (!(g->has_shift ? g->check.outside : g->result.outside))
 			continue;
+		else
+			log_err(job->log, "%s: %" PRIu64 " of %" PRIu64 " events lie where the guest did not run",
+				g->file->path, g->has_shift ? g->check.outside : g->result.outside, events);
 		passes = false;
 	}
 	return passes;

@@ -162,6 +162,10 @@ new_tree
 "$hyptrace" record -q -o "$dat" -e sched -- sh -c $'exit\n0' it\'s
 is "$("$hyptrace" report --command "$dat" | tail -n 1)" \
 	"hyptrace record -q -o $dat -e sched -- sh -c 'exit 0' 'it'\\''s'" "report --command: the command line, for a shell"
+gzip -dc tests/data/import-protected.gz >"$tmp/text"
+"$hyptrace" import -q --hyp "$tmp/text" -i "$dat" -o "$tmp/imported.dat" 2>"$tmp/err"
+is "$("$hyptrace" report --command "$tmp/imported.dat" | tail -n 1)" "$("$hyptrace" report --command "$dat" | tail -n 1)" \
+	"... which import keeps" || diag "$(<"$tmp/err")"
 like "$("$hyptrace" report --command tests/data/steal/trace.dat)" '^ command was not recorded in this file$' "... which others' files do not have"
 trace-cmd report -i "$dat" >"$tmp/out" 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/out") $(cat "$tmp/err")" "0 $("$hyptrace" report "$dat" | wc -l) " "trace-cmd passes over it"

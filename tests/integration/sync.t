@@ -117,6 +117,7 @@ is "$(paste <(times 1 tests/data/x86/trace-Guest.dat) <(times 2 "$tmp/trace-Gues
 # shellcheck disable=SC2086
 sync --check --quiet $arm
 is $? 1 "--check ends with 1 for ptp's offsets"
+like "$(cat "$tmp/err")" '-Guest.dat: [1-9][0-9]* of [0-9]+ events lie where the guest did not run$' "... and says why"
 
 # ---- drawing
 # shellcheck disable=SC2086

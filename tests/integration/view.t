@@ -73,7 +73,7 @@ chains() { # FILE
 	done <"$tmp/waits"
 }
 
-for file in steal/trace guest/trace x86/trace; do
+for file in steal/trace guest/trace x86/trace steal/trace-Guest; do
 	view -q tests/data/$file.dat
 	: >"$tmp/chains" >"$tmp/paths"
 	chains tests/data/$file.dat

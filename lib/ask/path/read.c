@@ -496,6 +496,9 @@ int path_reading_find(struct path_reading *r, size_t input, int32_t pid, uint64_
 	const struct path_row *row = w.v;
 	uint64_t since;
 
+	*found = false;
+	if (all->cut && all->from > ts) /* rows of that time are gone */
+		return 0;
 	while (row < w.v + w.n && !path_row_switches(row, (uint16_t)input, pid))
 		row++;
 	*found = row < w.v + w.n && path_row_enters(row, input, pid);

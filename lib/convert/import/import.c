@@ -6,6 +6,7 @@
 #include "base/outfile.h"
 #include "convert/import/pftrace-priv.h"
 #include "convert/import/import.h"
+#include "file/dat/pauses.h"
 #include "record/drain/repair.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
@@ -195,10 +196,11 @@ struct job {
 	unsigned int n_cpus;	   /* of the hypervisor's buffer */
 };
 
-/* Options that the writer, or dat_from_spool() by the session's keys, makes itself. */
+/* Options that the writer, or dat_from_spool() by the session's keys, makes itself, and unknown ones of others. */
 static bool is_own(uint16_t id)
 {
-	return dat_writes_option(id) || id > DAT_BUFFER_TEXT || id == DAT_TRACEID || id == DAT_VERSION;
+	return dat_writes_option(id) || (id > DAT_BUFFER_TEXT && id < DAT_PAUSES) || id == DAT_TRACEID ||
+	       id == DAT_VERSION;
 }
 
 static int take_keys(struct job *j)
