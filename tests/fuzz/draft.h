@@ -30,7 +30,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 
-#define FILES	2
+#define DRAFT_FILES	2
 #define PAGE	4096u
 #define TEXTS	64
 #define BUFFERS 4
@@ -284,22 +284,22 @@ static inline void put_file(const char *name, const void *data, size_t len)
 
 static inline void bake(const uint8_t *data, size_t size)
 {
-	static struct draft drafts[FILES];
+	static struct draft drafts[DRAFT_FILES];
 	size_t n = 0;
 	struct step s;
 
-	for (size_t i = 0; i < FILES; i++)
+	for (size_t i = 0; i < DRAFT_FILES; i++)
 		draft_init(&drafts[i]);
 	put_file("TEXT", "", 0);
 	while (recipe_next(&data, &size, &s)) {
 		if (s.key == 'w')
-			n = (n + 1) % FILES;
+			n = (n + 1) % DRAFT_FILES;
 		else if (s.key == 't')
 			put_file("TEXT", s.data, s.len);
 		else
 			draft_step(&drafts[n], &s);
 	}
-	for (size_t i = 0; i < FILES; i++) {
+	for (size_t i = 0; i < DRAFT_FILES; i++) {
 		char *path = str_printf("%s/FILE%zu", scratch_dir(), i);
 
 		if (!path)

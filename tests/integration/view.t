@@ -77,7 +77,7 @@ for file in steal/trace guest/trace x86/trace steal/trace-Guest; do
 	view -q tests/data/$file.dat
 	: >"$tmp/chains" >"$tmp/paths"
 	chains tests/data/$file.dat
-	[ "$(wc -l <"$tmp/waits")" -gt 20 ]
+	[ "$(wc -l <"$tmp/waits")" -gt 10 ]
 	ok $? "$file: the page has chains of the longest waits"
 	same "$tmp/chains" "$tmp/paths" "... those that path --json has"
 done
