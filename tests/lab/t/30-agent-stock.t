@@ -157,7 +157,7 @@ ok $? "it begins before its init's first command" || diag "$(head "$tmp/boot.txt
 # ---- everything, on four CPUs ----------------------------------------------------------------
 
 # ptp takes its time when each of its messages makes events
-stock load --tsync-interval -1 -C boot -A Guest2@4:823 --tsync-interval -1 -e all -b 2048 -- sleep 10
+stock load --tsync-interval -1 -C boot -A Guest2@4:823 --tsync-interval -1 -e all -b 2048 -- sleep 4
 recorded "all events of four CPUs"
 same_bytes agent_log2
 kb=$(l1 "/mnt/tests/lab/l1/guest exec 2 60 'grep VmHWM /proc/\$(pidof hyptrace-agent)/status'" | tr -dc 0-9)
