@@ -3,6 +3,7 @@
 # hyptrace-agent in guests, and stock `trace-cmd record -A` on a protected-mode
 # host, over vsock: recordings, what is put back, time synchronisation, and what
 # a guest did before anybody asked.
+export minutes=5
 . "$(dirname "$0")/lib.sh"
 
 # ---- guests that start the agent before everything else -------------------------

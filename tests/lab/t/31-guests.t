@@ -3,6 +3,7 @@
 # Guests of a protected-mode host over vsock: each recorder with each agent, two
 # guests at once, their vCPUs in KernelShark, one that traces all it can, and
 # guests that are lost in mid-capture.
+export minutes=7
 . "$(dirname "$0")/lib.sh"
 
 # Both agents in each guest: trace-cmd's at its port, ours beside it.

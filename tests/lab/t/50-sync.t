@@ -10,6 +10,7 @@
 # HYPTRACE_LAB_LONG: of the long one, in protected mode (30; 0: none).
 # HYPTRACE_LAB_MODES, HYPTRACE_LAB_ACTS: some of them only.
 # shellcheck disable=SC2154 # $output and friends come from lib.sh
+export minutes=9
 . "$(dirname "$0")/lib.sh"
 seconds=${HYPTRACE_LAB_SECONDS:-3}
 long=${HYPTRACE_LAB_LONG:-30}
