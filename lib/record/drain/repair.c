@@ -174,7 +174,7 @@ static int repair_cpu(struct repair *r, unsigned int cpu)
 		x.out = ret ? -1 : spool_rewrite_fd(r->spool, r->number, cpu);
 		ret = ret ?: x.out < 0 ? x.out : 0;
 	}
-	ret = ret ?: spool_pages_walk(r->spool, r->number, cpu, repair_page, &x);
+	ret = ret ?: spool_pages_walk(r->spool, r->number, cpu, 0, repair_page, &x);
 	if (r->pass == PASS_WRITE) {
 		ret = ret ?: page_flush(&x.writer, true);
 		page_writer_release(&x.writer);

@@ -63,7 +63,7 @@ int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out)
 	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
 		m.ts = 0;
 		m.gap = false;
-		ret = spool_pages_walk(s, buffer, cpu, sanitize_page, &m);
+		ret = spool_pages_walk(s, buffer, cpu, 0, sanitize_page, &m);
 		if (!ret &&
 		    !spool_is_part(s)) { /* a stream may end within a page; a part's continues in the next */
 			struct spool_range range;

@@ -437,7 +437,7 @@ int marks_join(struct spool *spool, const struct log *log)
 		j.out = spool_rewrite_fd(spool, j.number, cpu);
 		ret = j.out < 0 ? j.out : page_writer_init(&j.writer, j.layout.size, joiner_emit, &j);
 		if (!ret) {
-			ret = spool_pages_walk(spool, j.number, cpu, joiner_page, &j)
+			ret = spool_pages_walk(spool, j.number, cpu, 0, joiner_page, &j)
 				      ?: page_flush(&j.writer, true);
 			page_writer_release(&j.writer);
 		}

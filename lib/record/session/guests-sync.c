@@ -11,28 +11,32 @@ struct spool_source {
 	struct spool_formats formats;
 };
 
+struct spool_walk {
+	sync_page_fn take;
+	void *to;
+	unsigned int cpu;
+	const struct page_layout *layout;
+	bool cut; /* what comes before the page is not known */
+};
+
+static int walk_page(void *walk, void *page, size_t size)
+{
+	struct spool_walk *w = walk;
+
+	if (w->cut)
+		page_mark_missed(w->layout, page);
+	w->cut = false;
+	return w->take(w->to, w->cpu, page, size);
+}
+
 /* A part's pages, and the one before each CPU's, which may have events of this part's time. */
 static int walk_spool(const struct sync_source *s, size_t buffer, unsigned int cpu, sync_page_fn take,
 		      void *to)
 {
-	const size_t size = s->buffers[buffer].layout.size;
-	struct spool_range range = { 0 };
-	int fd = spool_pages_open(s->from, buffer, cpu, &range);
-	void *page = fd < 0 ? NULL : malloc(size);
-	int ret = fd < 0 ? fd : page ? 0 : -ENOMEM;
+	struct spool_walk w = { take, to, cpu, &s->buffers[buffer].layout,
+				spool_pages_from(s->from, buffer, cpu) > 0 };
 
-	range.from -= range.from < size ? range.from : size;
-	for (uint64_t at = range.from; !ret && at < range.to; at += size) {
-		ssize_t n = pread_all(fd, page, size, at);
-
-		ret = n < 0 ? (int)n : 0;
-		if (!ret && at == range.from && spool_pages_from(s->from, buffer, cpu))
-			page_mark_missed(&s->buffers[buffer].layout, page);
-		ret = ret ?: take(to, cpu, page, size);
-	}
-	free(page);
-	fd_close(&fd);
-	return ret;
+	return spool_pages_walk(s->from, buffer, cpu, 1, walk_page, &w);
 }
 
 static void spool_source_close(struct spool_source *s)

@@ -52,10 +52,10 @@ struct session_guests {
 	const char *clock;
 	uint64_t host_started; /* CLOCK_BOOTTIME, ns; 0: unknown */
 	enum tsync_method tsync;
-	bool counter;			/* ask them for their counters */
-	struct clock_sampler *clocks;	/* the host's counter and clock; NULL: not sampled */
-	bool part;			/* these are copies, of a part of the recording ... */
-	uint64_t cut_at;		/* ... which has all events of the host up to this time (boot ns) ... */
+	bool counter;		      /* ask them for their counters */
+	struct clock_sampler *clocks; /* the host's counter and clock; NULL: not sampled */
+	bool part;		      /* these are copies, of a part of the recording ... */
+	uint64_t cut_at;	      /* ... which has all events of the host up to this time (boot ns) ... */
 	struct counter_log host_so_far; /* ... with what the host's clocks showed until now */
 	struct cntvoff_log cntvoff_so_far;
 	const struct log *log;

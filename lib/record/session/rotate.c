@@ -41,7 +41,7 @@ struct rotate {
 	uint64_t number; /* of the next file; 0: there is only one */
 	double began, cut_at;
 	uint64_t ended, flushed_from; /* boot ns */
-	uint64_t lost;	/* up to the last cut */
+	uint64_t lost;		      /* up to the last cut */
 	struct workers *writer;
 	bool writing, symbols, asked;
 	atomic_bool written, ending;

@@ -99,7 +99,8 @@ int spool_pages_open(const struct spool *s, size_t buffer, unsigned int cpu, str
 	return fd;
 }
 
-int spool_pages_walk(const struct spool *s, size_t buffer, unsigned int cpu, spool_page_fn *take, void *ctx)
+int spool_pages_walk(const struct spool *s, size_t buffer, unsigned int cpu, size_t before,
+		     spool_page_fn *take, void *ctx)
 {
 	const size_t size = s->buffers[buffer].page_size;
 	struct spool_range range = { 0 };
@@ -107,6 +108,8 @@ int spool_pages_walk(const struct spool *s, size_t buffer, unsigned int cpu, spo
 	void *page = fd < 0 ? NULL : malloc(size);
 	int ret = fd < 0 ? fd : page ? 0 : -ENOMEM;
 
+	before *= size;
+	range.from -= range.from < before ? range.from : before;
 	for (uint64_t at = range.from; !ret && at < range.to; at += size) {
 		ssize_t n = pread_all(fd, page, size, at);
 

@@ -134,11 +134,12 @@ struct spool_range {
 int spool_pages_open(const struct spool *s, size_t buffer, unsigned int cpu, struct spool_range *out);
 
 /*
- * Reads each page of a CPU that counts, and calls take for it. 1 of take: the page was changed, and is
- * written back; another result ends the walk and is returned. 0 or -errno.
+ * Reads each page of a CPU that counts, and up to `before` ones before them, and calls take for it. 1 of
+ * take: the page was changed, and is written back; another result ends the walk and is returned. 0 or -errno.
  */
 typedef int spool_page_fn(void *ctx, void *page, size_t size);
-int spool_pages_walk(const struct spool *s, size_t buffer, unsigned int cpu, spool_page_fn *take, void *ctx);
+int spool_pages_walk(const struct spool *s, size_t buffer, unsigned int cpu, size_t before,
+		     spool_page_fn *take, void *ctx);
 
 /* Whether any were thrown away, or may be. */
 bool spool_has_ranges(const struct spool *s);
