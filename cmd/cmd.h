@@ -129,7 +129,7 @@ struct times_opts {
 	uint64_t hz;	       /* ticks per second of the files' clocks; 0: what the files say */
 	struct time_part time; /* the part that is read */
 };
-/* What commands that read files have in common, at the begin of their own options; FILES: a field of it. */
+/* The options that commands on files share, at the begin of their own; FILES: a field of it. */
 struct files_opts {
 	enum answer_form form;
 	bool quiet;

@@ -364,16 +364,18 @@ static bool sync_passes(const struct sync_job *job)
 	for (size_t i = 0; i < job->found.n_guests; i++) {
 		const struct offsets_guest *g = &job->found.guests[i];
 		uint64_t events = g->has_shift ? g->check.events : g->result.events;
+		uint64_t outside = g->has_shift ? g->check.outside : g->result.outside;
 
 		if (!events || (!g->has_shift && !g->result.n_points))
 			log_err(job->log,
 				"%s: nothing can be checked: no event lies between kvm_entry and kvm_exit",
 				g->file->path);
-		else if (!(g->has_shift ? g->check.outside : g->result.outside))
+		else if (!outside)
 			continue;
 		else
-			log_err(job->log, "%s: %" PRIu64 " of %" PRIu64 " events lie where the guest did not run",
-				g->file->path, g->has_shift ? g->check.outside : g->result.outside, events);
+			log_err(job->log,
+				"%s: %" PRIu64 " of %" PRIu64 " events lie where the guest did not run",
+				g->file->path, outside, events);
 		passes = false;
 	}
 	return passes;

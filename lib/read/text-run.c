@@ -20,7 +20,7 @@ static uint64_t text_load(const struct text_record *r, size_t at, size_t n)
 	return v & UINT64_MAX >> (64 - 8 * n);
 }
 
-/* Where a place's bytes lie in a record, which may not have them; *len: how many. */
+/* The offset of a place's bytes in a record; *len: their number, 0 when the record does not have them. */
 static size_t text_at(const struct text_place *p, const struct text_record *r, uint32_t *len)
 {
 	uint32_t offset, n;

@@ -510,8 +510,8 @@ static const struct sync_window *kvm_around(const struct sync_windows *w, size_t
  * Whether a..b overlaps one of n gaps of a kind, which are sorted by their begins; until[i]: the latest end
  * of those up to i, of each kind.
  */
-static bool meets_gap(uint64_t a, uint64_t b, uint8_t kind, const struct sync_window *gaps, uint64_t (*until)[2],
-		      size_t n)
+static bool meets_gap(uint64_t a, uint64_t b, uint8_t kind, const struct sync_window *gaps,
+		      uint64_t (*until)[2], size_t n)
 {
 	size_t lo = 0, hi = n; /* gaps that begin before b */
 
@@ -528,7 +528,8 @@ static bool meets_gap(uint64_t a, uint64_t b, uint8_t kind, const struct sync_wi
 
 /*
  * kvm_entry <= eret_guest <= guest_exit <= kvm_exit, else the hypervisor's
- * clock is not the host's, and its windows are of no use. Beside a gap, entry and exit need not be a pair. 0 or -ENOMEM.
+ * clock is not the host's, and its windows are of no use. Beside a gap, entry and exit need not be a pair. 0
+ * or -ENOMEM.
  */
 static int check_hyp(struct sync_host *h, uint64_t step, const struct log *log)
 {

@@ -196,7 +196,8 @@ struct job {
 	unsigned int n_cpus;	   /* of the hypervisor's buffer */
 };
 
-/* Options that the writer, or dat_from_spool() by the session's keys, makes itself, and unknown ones of others. */
+/* Options that the writer, or dat_from_spool() by the session's keys, makes itself, and unknown ones of
+ * others. */
 static bool is_own(uint16_t id)
 {
 	return dat_writes_option(id) || (id > DAT_BUFFER_TEXT && id < DAT_PAUSES) || id == DAT_TRACEID ||
