@@ -30,9 +30,9 @@ like "$(cat "$tmp/all")" 'kvm_(exit|entry):' "... which are there"
 guide 4 >"$tmp/4"
 . "$tmp/4" >"$tmp/region" 2>"$tmp/log"
 ok $? "a region" || diag "$(cat "$tmp/log")"
-# an interrupt between the event and its trigger is recorded, too
+# interrupts between the event and its trigger are recorded, too: some ten a tick, where the run's rest has hundreds
 after=$(awk '/off: .*arg1=0x0/ { off = 1; n = 0; next } off { n++ } END { print n + 0 }' "$tmp/region")
-[ "$after" -le 5 ]
+[ "$after" -le 40 ]
 ok $? "... ends with it: $after events later"
 like "$(cat "$tmp/region")" 'off: .*arg1=0x0' "... and it is there"
 is "$(grep -c 'my-hypertrace-.* sched_process_\(exec\|exit\): ' "$tmp/region")" 0 "... and none of its program's begin and end"
