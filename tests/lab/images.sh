@@ -77,6 +77,11 @@ make_l2() {
 	mv "$lab_cache/boot/l2.new" "$lab_cache/boot/l2.cpio.gz"
 }
 
+make_serve() {
+	aarch64-linux-gnu-gcc -static -O2 -Wall -o "$lab_cache/boot/serve.new" "$lab_dir/serve.c"
+	mv "$lab_cache/boot/serve.new" "$lab_cache/boot/serve"
+}
+
 # Debian's own kernel, for `debian`, and what modules for it are built with.
 make_debian() {
 	local dir=$lab_cache/debian package version m

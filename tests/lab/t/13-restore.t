@@ -52,7 +52,7 @@ unchanged() {
 # ---- recordings that end well --------------------------------------------------------
 
 run '
-	hyptrace record -o many.dat -C boot -b 1000 -M f -O nosym-offset -O overwrite -T \
+	hyptrace record -o many.dat -C boot -b 1000 -M 2 -O nosym-offset -O overwrite -T \
 		--cmdlines-size 1000 --max-graph-depth 2 \
 		-p function -l "vfs_*" -n vfs_write \
 		-e sched:sched_switch -f "prev_pid != 1" -e sched:sched_waking -R traceon \

@@ -23,7 +23,7 @@ named() {
 # ---- another program has the CPU of a vCPU ----
 guest 'for i in 1 2; do (while :; do :; done) & echo $!; done >/tmp/busy 2>/dev/null'
 run "$threads"'
-	for n in 0 1; do taskset -p -c $((n + 1)) $(thread "CPU $n/KVM") >/dev/null; done
+	for n in 0 1; do taskset -p -c $((1 - n)) $(thread "CPU $n/KVM") >/dev/null; done
 	taskset -c 1 /tmp/hog -c "while :; do :; done" & hog=$!
 	hyptrace record $events -o /tmp/hog.dat -- sleep 3; s=$?
 	kill $hog; cp /tmp/hog*.dat /mnt/out; exit $s'
@@ -104,7 +104,7 @@ done
 END
 taskset 1 sh /tmp/draw >/dev/null 2>&1 </dev/null &'
 run "$threads"'
-	for n in 0 1; do taskset -p -c $((n + 1)) $(thread "CPU $n/KVM") >/dev/null; done
+	for n in 0 1; do taskset -p -c $((1 - n)) $(thread "CPU $n/KVM") >/dev/null; done
 	mkfifo /tmp/pause
 	nice -n -19 taskset -c 1 /tmp/hog -c "exec 3<>/tmp/pause; while :; do end=\$((\${EPOCHREALTIME/./} + 150000))
 		while [ \${EPOCHREALTIME/./} -lt \$end ]; do :; done; read -t 0.2 -u 3; done" & hog=$!

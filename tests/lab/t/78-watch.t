@@ -32,7 +32,7 @@ cat >"$out/inside" <<-'END'
 END
 run "$state"'
 	state >/tmp/before
-	for n in 0 1; do taskset -p -c $((n + 1)) $(thread "CPU $n/KVM") >/dev/null; done
+	for n in 0 1; do taskset -p -c $((1 - n)) $(thread "CPU $n/KVM") >/dev/null; done
 	export qemu=$(pidof qemu-system-aarch64)
 	kill -STOP $qemu
 	hyptrace record -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch -e sched:sched_waking -b 8192 \
@@ -70,7 +70,7 @@ diag "CPU time of the watch, $(jq -s 'length' "$out/looks.json") looks: $(sed -n
 # The hog begins when both have run for a while, and marks when.
 run "$state"'
 	mkdir /tmp/dumps
-	for n in 0 1; do taskset -p -c $((n + 1)) $(thread "CPU $n/KVM") >/dev/null; done
+	for n in 0 1; do taskset -p -c $((1 - n)) $(thread "CPU $n/KVM") >/dev/null; done
 	hyptrace record -o /tmp/dumps/ring.dat --flight 60 --ring -b 8192 -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch \
 		-e sched:sched_waking -B hyp -b 4096 -A g1@3 -e sched 2>/tmp/ring.err & ring=$!
 	within 100 test -e /dev/shm/hyptrace-ring.dat.spool/range
