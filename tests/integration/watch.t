@@ -79,7 +79,7 @@ histograms() {
 		by 112 kworker/1:1 1 753805
 		by 999 hog 1 5
 		totals 5 3
-		entry 'pid:        112' 105 1600289717
+		entry 'pid:        112, lat: ~ 2^30' 105 1600289717
 		totals 1 0
 	} >"$instance/events/synthetic/hyptrace_stolen/hist"
 	{
@@ -88,7 +88,8 @@ histograms() {
 		totals 2 0
 		by 112 hog 2 40000000
 		totals 1 0
-		entry 'pid:        112' 2 40000000
+		echo '# trigger info: hist:keys=pid,lat.log2:vals=hitcount,lat:sort=hitcount:size=2048 if prev != 0 [active]'
+		entry 'pid:        112, lat: ~ 2^25' 2 40000000
 		totals 1 0
 	} >"$instance/events/synthetic/hyptrace_wakeup/hist"
 	{
@@ -313,6 +314,12 @@ is "$(grep holds "$tmp/limit.err")" "hyptrace: Guest:0 66.354 ms: 'wakeup_p99 > 
 	"--dump-when without a flight recorder: the value, and what to do, once"
 limit 'wakeup_p99 > 70ms'
 limited
+limit 'stolen_p99 > 1s'
+wait_for grep -q '^hyptrace_watch_breaches_total [1-9]' "$tmp/w.prom"
+limited
+like "$(<"$tmp/limit.err")" "^hyptrace: Guest:0 10[0-9]+\.[0-9]+ ms: 'stolen_p99 > 1s' holds" "--dump-when stolen_p99, from its buckets"
+limit 'stolen_p99 > 1100ms'
+limited
 limit 'stolen > 10% for 1h'
 limited
 is "$(sed -n 's/^hyptrace_watch_breaches_total //p' "$tmp/w.prom") $(grep -c holds "$tmp/limit.err")" "0 0" "... neither what is less nor what lasts less long"
@@ -360,11 +367,11 @@ wait_for grep -qs 'hyptrace_stolen.*next_pid == 113' "$journal"
 is "$(sed 's/__\([a-z]*\)_[0-9]*_[0-9]*/\1/g' "$journal")" "\
 write	instances/hyptrace-watch/buffer_size_kb	1410
 write	dynamic_events	-:hyptrace_stolen
-write	instances/hyptrace-watch/events/synthetic/hyptrace_stolen/trigger	!hist:keys=pid:vals=lat
+write	instances/hyptrace-watch/events/synthetic/hyptrace_stolen/trigger	!hist:keys=pid,lat.log2:vals=lat
 write	instances/hyptrace-watch/events/synthetic/hyptrace_stolen/trigger	!hist:keys=pid,by:vals=lat
 write	dynamic_events	-:hyptrace_wakeup
 write	instances/hyptrace-watch/events/synthetic/hyptrace_wakeup/trigger	!hist:keys=pid,lat.log2:vals=lat
-write	instances/hyptrace-watch/events/synthetic/hyptrace_wakeup/trigger	!hist:keys=pid:vals=lat if prev != 0
+write	instances/hyptrace-watch/events/synthetic/hyptrace_wakeup/trigger	!hist:keys=pid,lat.log2:vals=lat if prev != 0
 write	instances/hyptrace-watch/events/synthetic/hyptrace_wakeup/trigger	!hist:keys=pid,by:vals=lat if prev != 0
 write	dynamic_events	-:hyptrace_exit
 write	instances/hyptrace-watch/events/synthetic/hyptrace_exit/trigger	!hist:keys=pid,ec,lat.log2:vals=lat if ret == 2

@@ -11,10 +11,10 @@
 
 static struct watch_vcpu vcpus[] = { { 112, 0, "A" }, { 113, 1, "A" } };
 static struct watch_sum sums[] = {
-	{ .kind = WATCH_STOLEN, .pid = 112, .last = { .n = 3, .ns = 100 * MS } },
+	{ .kind = WATCH_STOLEN, .pid = 112, .last = { .n = 3, .ns = 100 * MS, .buckets[7] = 3 } },
 	/* 99 of 100 below 16.8 ms, evenly in the bucket from 4.19 ms on */
 	{ .kind = WATCH_WAKEUP, .pid = 112, .last = { .n = 100, .buckets[7] = 99, .buckets[12] = 1 } },
-	{ .kind = WATCH_STOLEN, .pid = 113, .last = { .n = 3, .ns = 250 * MS } },
+	{ .kind = WATCH_STOLEN, .pid = 113, .last = { .n = 3, .ns = 250 * MS, .buckets[5] = 3 } },
 	{ .kind = WATCH_WAKEUP, .pid = 113, .last = { .n = 0 } },
 };
 
@@ -38,6 +38,9 @@ static void test_values(void **state)
 	assert_true(holds(&b, " wakeup_p99>16.7ms ", &w, worst));
 	assert_string_equal(worst, "A:0 16.777 ms");
 	assert_false(holds(&b, "wakeup_p99 > 17ms", &w, worst));
+	assert_true(holds(&b, "stolen_p99 > 16ms", &w, worst));
+	assert_string_equal(worst, "A:0 16.651 ms");
+	assert_false(holds(&b, "stolen_p99 > 17ms", &w, worst));
 	assert_false(holds(&b, "hyp > 0%", &w, worst));
 	w.hyp.n = 2;
 	w.hyp.shares[0][1] = 0.02;

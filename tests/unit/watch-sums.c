@@ -36,7 +36,7 @@ static const char lab_text[] =
 	"lat:     376289\n"
 	"\nTotals:\n    Hits: 113\n    Entries: 13\n    Dropped: 2\n\n\n"
 	"# event histogram\n#\n"
-	"# trigger info: hist:keys=pid:vals=hitcount,lat:sort=hitcount:size=2048 [active]\n#\n\n"
+	"# trigger info: hist:keys=pid:vals=hitcount,lat:sort=hitcount:size=2048 if prev != 0 [active]\n#\n\n"
 	"{ pid:        113 } hitcount:          8  lat:   38314376\n"
 	"\nTotals:\n    Hits: 113\n    Entries: 1\n    Dropped: 5\n"
 	"{ pid:        112, ec:         24, lat: ~ 2^9  } hitcount:          3  lat:       1400\n";
@@ -56,6 +56,7 @@ static void test_text(void **state)
 	assert_string_equal(t.v[1].word, "kworker");
 	assert_string_equal(t.v[2].key, "");
 	assert_int_equal(t.v[2].hits, 8);
+	assert_true(t.v[2].filtered && !t.v[1].filtered);
 	assert_string_equal(t.v[3].key, "ec");
 	assert_int_equal(t.v[3].number, 24);
 	assert_int_equal(t.v[3].log2, 9);

@@ -36,6 +36,7 @@ static double breach_p99(const struct watch_counts *c, uint64_t interval)
 
 static const struct breach_metric breach_metrics[] = {
 	{ "stolen", share_units, 1e-5, WATCH_STOLEN, breach_stolen },
+	{ "stolen_p99", duration_units, 1, WATCH_STOLEN, breach_p99 },
 	{ "wakeup_p99", duration_units, 1, WATCH_WAKEUP, breach_p99 },
 	{ "hyp", share_units, 1e-5, WATCH_EXIT, NULL },
 };

@@ -102,6 +102,7 @@ int hist_text_read(const void *text, size_t len, int (*take)(void *ctx, const st
 	struct cursor c = cursor_at(text, len);
 	const char *rest;
 	size_t rest_len;
+	bool filtered = false;
 
 	do {
 		struct hist_entry e;
@@ -109,11 +110,18 @@ int hist_text_read(const void *text, size_t len, int (*take)(void *ctx, const st
 
 		if (cursor_peek(&c) == '{') {
 			bool good = hist_entry_read(&c, &e);
-			int ret = good ? take(ctx, &e) : 0;
+			int ret;
+
+			e.filtered = filtered;
+			ret = good ? take(ctx, &e) : 0;
 
 			if (ret)
 				return ret;
 			totals->bad += !good;
+		} else if (hist_accept(&c, "# trigger info:")) {
+			const uint8_t *end = memchr(c.p, '\n', cursor_left(&c));
+
+			filtered = end && memmem(c.p, (size_t)(end - c.p), " if ", 4);
 		} else if (hist_accept(&c, "    Entries:") && hist_number(&c, &n)) {
 			totals->entries = n > totals->entries ? n : totals->entries;
 		} else if (hist_accept(&c, "    Dropped:") && hist_number(&c, &n)) {

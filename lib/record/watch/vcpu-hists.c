@@ -37,7 +37,7 @@ static const struct watch_pair stolen_pair = {
 	.end = { "sched", "sched_switch", "next_pid" },
 	.with = "(prev_state == 256 || prev_state == 0) && (",
 	.fields = { { "next_comm", "by" } },
-	.hists = { { "pid", "" }, { "pid,by", "" } },
+	.hists = { { "pid,lat.log2", "" }, { "pid,by", "" } },
 	.lost = "stolen time",
 };
 
@@ -48,7 +48,9 @@ static const struct watch_pair wakeup_pair = {
 	.end = { "sched", "sched_switch", "next_pid" },
 	.with = "",
 	.end_fields = { { "prev_comm", "by" }, { "prev_pid", "prev" } },
-	.hists = { { "pid,lat.log2", "" }, { "pid", " if prev != 0" }, { "pid,by", " if prev != 0" } },
+	.hists = { { "pid,lat.log2", "" },
+		   { "pid,lat.log2", " if prev != 0" },
+		   { "pid,by", " if prev != 0" } },
 	.lost = "wake-ups",
 };
 
@@ -340,14 +342,20 @@ int vcpu_hists_follow(struct watcher *w)
 	return ret;
 }
 
-static int entry_take(void *sums, const struct hist_entry *e)
-{
-	enum watch_kind kind = !strcmp(e->key, "by") ? WATCH_BY
-			       : *e->key	     ? WATCH_EXIT
-			       : e->log2 < 0	     ? WATCH_STOLEN
-						     : WATCH_WAKEUP;
+struct entries {
+	struct watch_sums *sums;
+	const struct watch_pair *pair;
+};
 
-	return watch_sums_add(sums, kind, e);
+static int entry_take(void *ctx, const struct hist_entry *e)
+{
+	const struct entries *of = ctx;
+	enum watch_kind kind = !strcmp(e->key, "by")			 ? WATCH_BY
+			       : *e->key				 ? WATCH_EXIT
+			       : of->pair == &stolen_pair || e->filtered ? WATCH_STOLEN
+									 : WATCH_WAKEUP;
+
+	return watch_sums_add(of->sums, kind, e);
 }
 
 int vcpu_hists_read(struct watcher *w, struct hist_totals *totals)
@@ -356,6 +364,7 @@ int vcpu_hists_read(struct watcher *w, struct hist_totals *totals)
 
 	*totals = (struct hist_totals){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(w->pairs) && !ret; i++) {
+		struct entries to = { &w->sums, w->pairs[i] };
 		struct buf text = { 0 };
 		char file[80];
 
@@ -365,7 +374,7 @@ int vcpu_hists_read(struct watcher *w, struct hist_totals *totals)
 		ret = read_file_at(undo_dirfd(w->undo), file, HIST_TEXT_MAX, &text);
 		if (ret)
 			log_err(w->o->log, "cannot read '%s': %s", file, errno_text(ret));
-		ret = ret ?: hist_text_read(text.data, text.len, entry_take, &w->sums, totals);
+		ret = ret ?: hist_text_read(text.data, text.len, entry_take, &to, totals);
 		buf_release(&text);
 	}
 	return ret;

@@ -19,6 +19,7 @@ struct hist_entry {
 	uint64_t number;      /* value of another key */
 	int log2;	    /* lat lies above 2^(log2 - 1) and is at most 2^log2, 0 to 64; -1: no such key */
 	uint64_t hits, lat; /* lat: the sum */
+	bool filtered;	    /* its histogram has a filter */
 };
 
 struct hist_totals {
@@ -50,7 +51,7 @@ enum watch_kind {
 
 struct watch_counts {
 	uint64_t n, ns;
-	uint64_t buckets[WATCH_BUCKETS]; /* of WATCH_WAKEUP and WATCH_EXIT */
+	uint64_t buckets[WATCH_BUCKETS]; /* not of WATCH_BY */
 };
 
 struct watch_sum {

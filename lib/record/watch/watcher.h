@@ -109,7 +109,7 @@ struct breach {
 };
 
 /* For messages and -h: each metric with the form of its value. */
-#define BREACH_FORMS "stolen > 10%, wakeup_p99 > 5ms, hyp > 2%, each perhaps with: for 30s"
+#define BREACH_FORMS "stolen > 10%, stolen_p99 > 5ms, wakeup_p99 > 5ms, hyp > 2%, each perhaps with: for 30s"
 
 /* -EINVAL: none of BREACH_FORMS. */
 int breach_parse(struct breach *b, const char *text);
