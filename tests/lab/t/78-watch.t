@@ -71,8 +71,8 @@ diag "CPU time of the watch, $(jq -s 'length' "$out/looks.json") looks: $(sed -n
 run "$state"'
 	mkdir /tmp/dumps
 	for n in 0 1; do taskset -p -c $((1 - n)) $(thread "CPU $n/KVM") >/dev/null; done
-	hyptrace record -o /tmp/dumps/ring.dat --flight 60 --ring -b 8192 -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch \
-		-e sched:sched_waking -B hyp -b 4096 -A g1@3 -e sched 2>/tmp/ring.err & ring=$!
+	hyptrace record -o /tmp/dumps/ring.dat --flight 60 --ring -b 16384 -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch \
+		-e sched:sched_waking -B hyp -b 16384 -A g1@3 -e sched 2>/tmp/ring.err & ring=$!
 	within 100 test -e /dev/shm/hyptrace-ring.dat.spool/range
 	within 100 grep -q 1 $t/tracing_on
 	hyptrace watch --interval 1s --journal none --metrics /tmp/w.prom --dump-when "stolen > 30% for 2s" --dump-dir /tmp/dumps \

@@ -41,26 +41,79 @@ function labelColour(kind, label) {
 	return label.state === "stolen" ? "stolen" : wordColour(label.task.replace(/[-:/].*$/, ""));
 }
 
-// Amounts by colour.
-class Shares {
-	constructor(n) {
-		this.of = new Float64Array(n);
-		this.used = []; // those with an amount
-		this.most = 0; // the one with the greatest amount
+// A lane's narrow parts as an image, a pixel after the other: thousands of boxes take a browser much longer.
+class Strip {
+	// fills: what a canvas fills with, by colour
+	constructor(width, height, fills) {
+		const tile = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+
+		this.canvas = document.createElement("canvas");
+		Object.assign(this.canvas, { width, height });
+		Object.assign(this, { width, height });
+		this.context = this.canvas.getContext("2d");
+		this.image = this.context.createImageData(width, height);
+		this.words = new Uint32Array(this.image.data.buffer);
+		this.of = new Float64Array(fills.length); // amounts in this pixel, by colour
+		this.most = 0; // the colour with the greatest one
+		this.all = 0;
+		this.pixel = -1;
+		// patterns repeat after 6 pixels
+		this.tiles = fills.map(function (fill) {
+			tile.clearRect(0, 0, 6, 6);
+			tile.fillStyle = fill;
+			tile.fillRect(0, 0, 6, 6);
+			return new Uint32Array(tile.getImageData(0, 0, 6, 6).data.buffer);
+		});
 	}
 
-	add(index, amount) {
-		if (!this.of[index])
-			this.used.push(index);
-		this.of[index] += amount;
-		if (this.of[index] > this.of[this.most])
-			this.most = index;
+	// whole: pixels are filled to the top, else as high as the parts in them
+	begin(whole) {
+		this.whole = whole;
+		this.used = false;
 	}
 
-	clear() {
-		for (const index of this.used)
-			this.of[index] = 0;
-		this.used.length = 0;
+	// Adds a colour from x to x + width, in the order of x; part: of the height.
+	add(index, x, width, part) {
+		let pixel = Math.floor(x);
+
+		for (width = Math.max(width, 1e-3); width > 0 && pixel < this.width; pixel++) {
+			const within = Math.min(width, pixel + 1 - x), amount = within * part;
+
+			if (pixel !== this.pixel)
+				this.next(pixel);
+			this.all += amount;
+			if ((this.of[index] += amount) > this.of[this.most])
+				this.most = index;
+			x += within;
+			width -= within;
+		}
+	}
+
+	// Fills the pixel before this one.
+	next(pixel) {
+		const { words, width, height } = this, at = this.pixel;
+
+		if (!this.used)
+			words.fill(0);
+		else if (this.all > 0 && at >= 0) {
+			const tile = this.tiles[this.most];
+
+			for (let y = this.whole ? 0 : Math.max(0, Math.min(height - 1, Math.round((1 - this.all) * height))); y < height; y++)
+				words[y * width + at] = tile[y % 6 * 6 + at % 6];
+		}
+		this.of.fill(0);
+		this.all = 0;
+		this.used = true;
+		this.pixel = pixel;
+	}
+
+	paint(context, x, y) {
+		if (!this.used)
+			return;
+		this.next(-1);
+		this.context.putImageData(this.image, 0, 0);
+		context.imageSmoothingEnabled = false;
+		context.drawImage(this.canvas, x, y);
 	}
 }
 

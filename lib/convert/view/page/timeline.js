@@ -21,8 +21,6 @@ class Timeline {
 		this.colours = {}; // by kind and label: an index of the palette
 		for (const kind of ["cpu", "hyp", "vcpu", "task", "mark"])
 			this.colours[kind] = Uint16Array.from(data.labels, (label) => this.paletteIndex(labelColour(kind, label)));
-		this.shares = new Shares(this.palette.length);
-		this.run = { index: 0, from: 0, to: 0 }; // pixels of one colour that are to be drawn
 		this.unfolded = new Set(); // machines whose tasks are shown
 		this.arrange();
 	}
@@ -157,6 +155,7 @@ class Timeline {
 		this.hatched = this.stripes(this.faint, this.paper);
 		this.stolen = this.stripes("#e69f00", this.raised);
 		this.unsure = this.stripes(this.ink, "rgba(0, 0, 0, 0)");
+		this.strip = new Strip(Math.ceil(this.plotWidth), LANE, this.palette.map((colour) => this.fill(colour)));
 	}
 
 	stripes(colour, ground) {
@@ -231,81 +230,60 @@ class Timeline {
 		return this.matches && !this.matches[label] ? 0 : colours[label];
 	}
 
-	// Bars of a bucket lie on each other, each as high as its share of the bucket. A narrow bucket has one bar, in the
-	// colour with most time.
+	// Bars of a bucket lie on each other, each as high as its share of the bucket. Of narrow buckets each pixel has one
+	// bar, in the colour with most time.
 	drawCells(lane, top) {
-		const cells = lane.cells, length = this.data.bucket, colours = this.colours[lane.kind], shares = this.shares;
-		const width = length / (this.to - this.from) * this.plotWidth;
+		const cells = lane.cells, length = this.data.bucket, colours = this.colours[lane.kind], strip = this.strip;
+		const scale = this.plotWidth / (this.to - this.from), width = length * scale;
+		let bottom = 0, last = -1;
 
-		for (let i = firstCell(cells, Math.floor(this.from / length)); i < cells.n && cells.bucket[i] * length < this.to;) {
-			const bucket = cells.bucket[i], x = this.x(bucket * length);
-			let bottom = top + LANE, all = 0;
+		strip.begin(false);
+		for (let i = firstCell(cells, Math.floor(this.from / length)); i < cells.n && cells.bucket[i] * length < this.to; i++) {
+			const bucket = cells.bucket[i], index = this.labelColour(colours, cells.label[i]), part = cells.ns[i] / length;
+			const x = (bucket * length - this.from) * scale;
 
-			for (; i < cells.n && cells.bucket[i] === bucket; i++) {
-				shares.add(this.labelColour(colours, cells.label[i]), cells.ns[i] / length * LANE);
-				all += cells.ns[i] / length * LANE;
-			}
-			if (width < 3)
-				this.box(this.palette[shares.most], x, bottom - all, width, all);
-			else
-				for (const index of shares.used) {
-					bottom -= shares.of[index];
-					this.box(this.palette[index], x, bottom, width, shares.of[index]);
-				}
-			shares.clear();
-		}
-	}
-
-	// Of the spans narrower than a pixel, the colour with most time fills it.
-	drawSpans(lane, top) {
-		const spans = lane.spans, colours = this.colours[lane.kind], scale = this.plotWidth / (this.to - this.from);
-		const shares = this.shares;
-		let pixel = -1;
-
-		for (let i = firstSpan(spans, this.from); i < spans.n && spans.from[i] < this.to; i++) {
-			const x = LEFT + (spans.from[i] - this.from) * scale, width = (spans.to[i] - spans.from[i]) * scale;
-			const index = this.labelColour(colours, spans.label[i]);
-
-			if (width >= 1) {
-				this.drawRun(top);
-				this.box(this.palette[index], x, top, width, LANE);
-				this.drawName(lane, i, this.palette[index], x, top, width);
-				this.drawBounds(spans, i, x, top, width, scale);
+			if (width < 3) {
+				strip.add(index, x, width, part);
 				continue;
 			}
-			if (Math.floor(x) !== pixel) {
-				this.drawPixel(pixel, top);
-				pixel = Math.floor(x);
-			}
-			shares.add(index, width);
+			bottom = (bucket === last ? bottom : top + LANE) - part * LANE;
+			last = bucket;
+			this.box(this.palette[index], LEFT + x, bottom, width, part * LANE);
 		}
-		this.drawPixel(pixel, top);
-		this.drawRun(top);
+		strip.paint(this.context, LEFT, top);
+	}
+
+	// Of narrow spans the colour with most of a pixel fills it; wide ones are drawn over them.
+	drawSpans(lane, top) {
+		const spans = lane.spans, colours = this.colours[lane.kind], scale = this.plotWidth / (this.to - this.from);
+		const strip = this.strip, wide = [];
+
+		strip.begin(true);
+		for (let i = firstSpan(spans, this.from); i < spans.n && spans.from[i] < this.to; i++) {
+			const width = (spans.to[i] - spans.from[i]) * scale;
+
+			if (width < 1 || (width < 4 && !this.boundsShow(spans, i, scale)))
+				strip.add(this.labelColour(colours, spans.label[i]), (spans.from[i] - this.from) * scale, width, 1);
+			else
+				wide.push(i);
+		}
+		strip.paint(this.context, LEFT, top);
+		for (const i of wide) {
+			const x = this.x(spans.from[i]), width = (spans.to[i] - spans.from[i]) * scale;
+			const colour = this.palette[this.labelColour(colours, spans.label[i])];
+
+			this.box(colour, x, top, width, LANE);
+			this.drawName(lane, i, colour, x, top, width);
+			this.drawBounds(spans, i, x, top, width, scale);
+		}
 		if (this.chosen && this.chosen.lane === lane)
 			this.drawChosen(spans, this.chosen.i, top);
 	}
 
-	// Pixels of one colour next to each other are drawn at once.
-	drawPixel(pixel, top) {
-		const { run, shares } = this;
+	boundsShow(spans, i, scale) {
+		const least = 0.5 / scale, from = spans.fromBound[i], to = spans.toBound[i];
 
-		if (!shares.used.length)
-			return;
-		if (run.index !== shares.most || run.to !== pixel) {
-			this.drawRun(top);
-			run.index = shares.most;
-			run.from = pixel;
-		}
-		run.to = pixel + 1;
-		shares.clear();
-	}
-
-	drawRun(top) {
-		const run = this.run;
-
-		if (run.to > run.from)
-			this.box(this.palette[run.index], run.from, top, run.to - run.from, LANE);
-		run.from = run.to = 0;
+		return from < 0 || to < 0 || from >= least || to >= least;
 	}
 
 	drawName(lane, i, colour, x, top, width) {
