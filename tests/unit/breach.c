@@ -16,9 +16,12 @@ static struct watch_sum sums[] = {
 	{ .kind = WATCH_WAKEUP, .pid = 112, .last = { .n = 100, .buckets[7] = 99, .buckets[12] = 1 } },
 	{ .kind = WATCH_STOLEN, .pid = 113, .last = { .n = 3, .ns = 250 * MS, .buckets[5] = 3 } },
 	{ .kind = WATCH_WAKEUP, .pid = 113, .last = { .n = 0 } },
+	/* WFx, which does not count, and an abort */
+	{ .kind = WATCH_EXIT, .pid = 113, .word = "ec", .code = 1, .last = { .n = 9, .buckets[9] = 9 } },
+	{ .kind = WATCH_EXIT, .pid = 113, .word = "ec", .code = 0x24, .last = { .n = 3, .buckets[7] = 3 } },
 };
 
-static bool holds(struct breach *b, const char *text, const struct watcher *w, char worst[300])
+static bool holds(struct breach *b, const char *text, struct watcher *w, char worst[300])
 {
 	assert_int_equal(breach_parse(b, text), 0);
 	return breach_holds(b, w, 1, worst);
@@ -27,7 +30,7 @@ static bool holds(struct breach *b, const char *text, const struct watcher *w, c
 static void test_values(void **state)
 {
 	struct watcher w = {
-		.vcpus = vcpus, .n_vcpus = 2, .sums = { .v = sums, .n = 4 }, .interval = 1000 * MS
+		.vcpus = vcpus, .n_vcpus = 2, .sums = { .v = sums, .n = 6 }, .interval = 1000 * MS
 	};
 	struct breach b;
 	char worst[300];
@@ -41,6 +44,9 @@ static void test_values(void **state)
 	assert_true(holds(&b, "stolen_p99 > 16ms", &w, worst));
 	assert_string_equal(worst, "A:0 16.651 ms");
 	assert_false(holds(&b, "stolen_p99 > 17ms", &w, worst));
+	assert_true(holds(&b, "exit_p99 > 16ms", &w, worst));
+	assert_string_equal(worst, "A:1 16.651 ms");
+	assert_false(holds(&b, "exit_p99 > 17ms", &w, worst));
 	assert_false(holds(&b, "hyp > 0%", &w, worst));
 	w.hyp.n = 2;
 	w.hyp.shares[0][1] = 0.02;
@@ -54,7 +60,7 @@ static void test_values(void **state)
 static void test_time(void **state)
 {
 	struct watcher w = {
-		.vcpus = vcpus, .n_vcpus = 2, .sums = { .v = sums, .n = 4 }, .interval = 1000 * MS
+		.vcpus = vcpus, .n_vcpus = 2, .sums = { .v = sums, .n = 6 }, .interval = 1000 * MS
 	};
 	struct breach b;
 	char worst[300];

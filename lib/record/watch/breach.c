@@ -38,6 +38,7 @@ static const struct breach_metric breach_metrics[] = {
 	{ "stolen", share_units, 1e-5, WATCH_STOLEN, breach_stolen },
 	{ "stolen_p99", duration_units, 1, WATCH_STOLEN, breach_p99 },
 	{ "wakeup_p99", duration_units, 1, WATCH_WAKEUP, breach_p99 },
+	{ "exit_p99", duration_units, 1, WATCH_EXIT, breach_p99 },
 	{ "hyp", share_units, 1e-5, WATCH_EXIT, NULL },
 };
 
@@ -67,9 +68,17 @@ int breach_parse(struct breach *b, const char *text)
 	return -EINVAL;
 }
 
+/* An exit by which a guest waits for something to do. */
+static bool exit_halts(struct watcher *w, const struct watch_sum *s)
+{
+	char text[32];
+	const char *reason = watcher_label(w, s, text);
+
+	return s->kind == WATCH_EXIT && (!strcmp(reason, "WFx") || !strcasecmp(reason, "HLT"));
+}
+
 /* The largest value of a vCPU; *of: NULL where there is none. */
-static double breach_worst(const struct breach_metric *m, const struct watcher *w,
-			   const struct watch_vcpu **of)
+static double breach_worst(const struct breach_metric *m, struct watcher *w, const struct watch_vcpu **of)
 {
 	const struct watch_sums *sums = &w->sums;
 	double most = 0;
@@ -80,7 +89,7 @@ static double breach_worst(const struct breach_metric *m, const struct watcher *
 	for (const struct watch_sum *s = sums->v; s < sums->v + sums->n && m->value; s++) {
 		double value = s->kind == m->kind ? m->value(&s->last, w->interval) : 0;
 
-		if (value > most) {
+		if (value > most && !exit_halts(w, s)) {
 			*of = watch_vcpu_find(w->vcpus, w->n_vcpus, s->pid);
 			most = value;
 		}
@@ -88,7 +97,7 @@ static double breach_worst(const struct breach_metric *m, const struct watcher *
 	return most;
 }
 
-bool breach_holds(struct breach *b, const struct watcher *w, uint64_t now, char worst[300])
+bool breach_holds(struct breach *b, struct watcher *w, uint64_t now, char worst[300])
 {
 	const struct watch_vcpu *v;
 	double value = breach_worst(b->metric, w, &v);

@@ -109,12 +109,14 @@ struct breach {
 };
 
 /* For messages and -h: each metric with the form of its value. */
-#define BREACH_FORMS "stolen > 10%, stolen_p99 > 5ms, wakeup_p99 > 5ms, hyp > 2%, each perhaps with: for 30s"
+#define BREACH_FORMS                                                                                         \
+	"stolen > 10%, stolen_p99 > 5ms, wakeup_p99 > 5ms, exit_p99 > 5ms, hyp > 2%, each perhaps with: "    \
+	"for 30s"
 
 /* -EINVAL: none of BREACH_FORMS. */
 int breach_parse(struct breach *b, const char *text);
 /* After each look: whether it has held for its time. worst: text of the value now, "Guest:0 84.2 %". */
-bool breach_holds(struct breach *b, const struct watcher *w, uint64_t now, char worst[300]);
+bool breach_holds(struct breach *b, struct watcher *w, uint64_t now, char worst[300]);
 
 /* ---- vcpu-hists.c: 0 or -errno, logged ---- */
 
