@@ -69,7 +69,16 @@ struct flame_maps {
 	size_t n;
 	struct flame_elf **elves;
 	size_t n_elves;
+	struct flame_ticks {
+		uint64_t *v, period, phase; /* v: of its samples; period: ns, 0: not known */
+		size_t n;
+	} * ticks; /* by CPU */
+	size_t n_ticks;
 };
+
+/* The times of a CPU's samples one by one, and then its ticks: when samples came due. -ENOMEM. */
+int flame_ticks_add(struct flame_ticks *t, uint64_t ts, uint64_t hz);
+void flame_ticks_end(struct flame_ticks *t);
 
 /* Of all inputs, which are loaded, into as many maps. -ENOMEM; they are to be released in any case. */
 int flame_maps_read(struct flame_maps *v, const struct inputs *in);
@@ -150,6 +159,10 @@ struct flame_task {
 	int32_t host; /* the hypervisor's: for which task it works */
 	uint32_t cpu; /* likewise */
 	struct visit visit;
+	struct span *visits; /* the last ones, for its samples */
+	size_t n_visits;
+	uint64_t way;		 /* ns, from a guest's exit to its sample at least; 0: not known */
+	bool forgot;		 /* there were others, or events were lost */
 	uint32_t within, stream; /* of the visit: the frame above its reason; 0: it is not wanted */
 	bool switched;		 /* the hypervisor's CPU: a sched_switch names the task that runs */
 	int32_t runs;		 /* that task */
@@ -241,6 +254,22 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 int flame_spans_open(struct flame *f, const struct inputs *in);
 /* vcpu-stacks.c: the sums of states become frames. -ENOMEM. */
 int flame_states_end(struct flame *f);
+
+/* Place of a CPU when a sample came due. */
+enum flame_place {
+	PLACE_UNKNOWN, /* no visits, or no fixed rate: where perf books it */
+	PLACE_HYP,
+	PLACE_GUEST,
+	PLACE_HOST,
+	PLACE_UNDECIDED /* too close to a visit's edge, or events were lost */
+};
+
+/* t: the CPU's hypervisor. *visit: the one that it was in, or came from last; not of PLACE_UNKNOWN. */
+enum flame_place flame_place(const struct flame *f, const struct flame_item *i, struct flame_task *t,
+			     const struct span **visit);
+/* Keeps a visit of the CPU that is over. -ENOMEM. */
+int flame_visit_keep(struct flame_task *t, const struct span *visit);
+void flame_visits_forget(struct flame_task *t);
 
 /* calls.c. -ENOMEM. */
 int flame_call_entry(struct flame *f, const struct flame_item *i, const struct flame_address *func);

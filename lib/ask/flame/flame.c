@@ -3,6 +3,7 @@
 #include "ask/flame/flame.h"
 
 #include "ask/states/markers.h"
+#include "ask/states/samples.h"
 #include "ask/flame/flame-priv.h"
 
 /* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */
@@ -112,11 +113,39 @@ static int flame_of_stack(struct flame *f, const struct flame_item *i, const str
 	return flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
 }
 
-/* A stack in the event's own field. A sample's mode is perf's: from 4 on a guest's, without a stack. */
+/* Makes the stack of a sample where its CPU was as it came due. */
+static int flame_sample_place(struct flame *f, const struct flame_item *i, int32_t *pid, size_t *n)
+{
+	struct flame_task *hyp = flame_task_hyp(f, i->input, i->cpu);
+	const char *name, *reason = NULL;
+	const struct span *visit = NULL;
+	enum flame_place place;
+	int ret;
+
+	if (!hyp)
+		return -ENOMEM;
+	place = flame_place(f, i, hyp, &visit);
+	if (*n && (place == PLACE_UNKNOWN || place == PLACE_HOST))
+		return 0;
+	*n = 0;
+	if (place == PLACE_HYP || place == PLACE_GUEST)
+		*pid = visit->vcpu ?: *pid; /* another task may have the CPU by now */
+	if (place == PLACE_HYP)
+		reason = steps_why(f->steps, f->v[i->input].in, i->input, visit->why);
+	if (place == PLACE_UNKNOWN && i->number >= SAMPLE_GUEST_KERNEL)
+		place = PLACE_GUEST;
+	name = (const char *const[]){ FLAME_UNKNOWN, FLAME_HYP, FLAME_IN_GUEST, FLAME_IN_HOST,
+				      FLAME_UNDECIDED }[place];
+	ret = flame_tree_name(f->tree, name, SIZE_MAX, &f->names[(*n)++]);
+	return ret || !reason ? ret : flame_tree_name(f->tree, reason, SIZE_MAX, &f->names[(*n)++]);
+}
+
+/* A stack in the event's own field. */
 static int flame_of_field(struct flame *f, const struct flame_item *i, const struct flame_address *a)
 {
 	const struct merge_record *m = &f->run->v[i->at];
 	bool sample = i->kind == FLAME_SAMPLE;
+	int32_t pid = i->pid;
 	char comm[16] = { 0 };
 	const uint8_t *data;
 	int ret = 0;
@@ -132,10 +161,9 @@ static int flame_of_field(struct flame *f, const struct flame_item *i, const str
 	if (*comm)
 		ret = flame_task_called(f, i->input, i->pid, i->cpu, comm);
 	ret = ret ?: flame_stack_names(f, i, a, f->names, &n);
-	if (!ret && sample && !n)
-		ret = flame_tree_name(f->tree, i->number >= 4 ? FLAME_IN_GUEST : FLAME_UNKNOWN, SIZE_MAX,
-				      &f->names[n++]);
-	return ret ?: flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
+	if (!ret && sample)
+		ret = flame_sample_place(f, i, &pid, &n);
+	return ret ?: flame_stack_count(f, i->input, pid, i->cpu, f->names, n, NULL, 0);
 }
 
 /* A function below the one that called it. */
@@ -357,7 +385,7 @@ int flame_end(struct flame *f)
 		const struct flame_task *t = &f->tasks[i];
 
 		if (t->epoch == f->v[t->input].epoch)
-			f->counts.open += t->n + t->visit.open;
+			f->counts.open += t->n + (t->visit.open && !f->v[t->input].hyp_functions);
 		else
 			f->counts.lost += t->n;
 	}

@@ -410,8 +410,10 @@ struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu)
 
 void flame_tasks_release(struct flame *f)
 {
-	for (size_t i = 0; i < f->n_tasks; i++)
+	for (size_t i = 0; i < f->n_tasks; i++) {
 		free(f->tasks[i].calls);
+		free(f->tasks[i].visits);
+	}
 	free(f->tasks);
 	map_release(&f->by_key);
 }
