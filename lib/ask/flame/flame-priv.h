@@ -7,8 +7,8 @@
 #include "read/filter.h"
 
 /*
- * Names of the addresses in a file's stacks: functions by its kallsyms, with their modules, which
- * libtraceevent does not keep; and files of processes by its PROCMAPS. By several threads at a time.
+ * Names of functions in a file's stacks: by its kallsyms, with their modules, which libtraceevent does not
+ * keep. By several threads at a time.
  */
 struct flame_symbols {
 	struct flame_symbol {
@@ -17,13 +17,6 @@ struct flame_symbols {
 		uint32_t len, module; /* of "[module]" behind it; 0: none */
 	} * v;			      /* by address */
 	size_t n;
-	struct flame_map {
-		uint64_t from, to, base; /* base: where the file's first mapping begins */
-		int64_t pid;
-		const char *name; /* of the file, the reader's, not NUL-ended */
-		size_t len;
-	} * maps; /* by process and address */
-	size_t n_maps;
 };
 
 /* info outlives it. Lines that make no sense are left out. -ENOMEM; it is to be released in any case. */
@@ -37,8 +30,6 @@ void flame_symbols_release(struct flame_symbols *s);
 size_t flame_symbols_find(const struct flame_symbols *s, uint64_t addr);
 /* "func" or "func [module]" */
 void flame_symbol_text(const struct flame_symbols *s, size_t symbol, struct buf *out);
-/* "libc.so.6+0x2a4b0", by that process's maps; else "0x7f12345678": where no function is found. */
-void flame_address_text(const struct flame_symbols *s, int64_t pid, uint64_t addr, struct buf *out);
 
 /*
  * A file that processes ran, and the names of its functions: where this machine has the file at that path
@@ -58,11 +49,11 @@ bool flame_elf_is(const struct flame_elf *e, const struct flame_elf_key *key);
 /* Appends "function", else "name+0x1234". offset: in the file, bytes. */
 void flame_elf_text(struct flame_elf *e, uint64_t offset, struct buf *out);
 
-/* Mappings of processes over time: a file's hyptrace:map records (record --profile). */
+/* Mappings of processes over time: a file's hyptrace:map records (record --profile), and its PROCMAPS. */
 struct flame_maps {
 	struct flame_mapped {
-		uint64_t from, to, ts;
-		uint64_t offset; /* in the file, of from */
+		uint64_t from, to, ts; /* ts: 0 of PROCMAPS */
+		uint64_t offset;       /* in the file, of from; of PROCMAPS from its first mapping on */
 		int32_t pid;
 		struct flame_elf *elf; /* of all that are it; it is the maps' own */
 	} * v;			       /* by pid, from, ts */
@@ -80,6 +71,8 @@ struct flame_maps {
 int flame_ticks_add(struct flame_ticks *t, uint64_t ts, uint64_t hz);
 void flame_ticks_end(struct flame_ticks *t);
 
+/* Adds a file's PROCMAPS. Lines that make no sense are left out. -ENOMEM. */
+int flame_procmaps_read(struct flame_maps *m, const struct reader_info *info);
 /* Of all inputs, which are loaded, into as many maps. -ENOMEM; they are to be released in any case. */
 int flame_maps_read(struct flame_maps *v, const struct inputs *in);
 void flame_maps_release(struct flame_maps *m);
