@@ -329,47 +329,56 @@ done
 # Samples of a timer of 1 kHz that is due at whole milliseconds, taken later. Those of the user's code show when.
 {
 	echo "$symbols"
-	echo "task 7 CPU 0/KVM"
-	echo "task 8 user"
-	echo "buffer profile"
+	printf '%s\n' "task 7 CPU 0/KVM" "task 8 user" "buffer profile"
 	for ((i = 1000; i < 1010; i++)); do echo "${i}000000 0 8 sample 8 2 1000 user @el0_svc"; done
-	echo "1011012000 0 7 sample 7 1 1000 CPU\\x200/KVM @kvm_vcpu_run" # due in hvc
-	echo "1012010000 0 7 sample 7 4 1000 CPU\\x200/KVM"                # in the guest, 10 us from its exit
-	echo "1013050000 0 7 sample 7 4 1000 CPU\\x200/KVM"                # in guest_exit, of a vCPU that is loaded
-	echo "1014050000 0 7 sample 7 4 1000 CPU\\x200/KVM"                # in the host, likewise
-	echo "1015040000 0 7 sample 7 4 1000 CPU\\x200/KVM"                # at the edge of a visit
-	echo "1016030000 0 8 sample 8 1 1000 user @ksys_read"          # in a guest that no longer has the CPU
-	echo "1017000000 0 8 sample 8 2 1000 user @el0_svc"            # in the host
-	echo "1018000000 0 8 sample 8 2 1000 user @el0_svc"            # where events were lost
-	echo "1020000000 0 8 sample 8 1 1000 user @ksys_read"          # in the host
-	echo "1021000000 0 8 sample 8 1 0 user @vhost_worker"          # of an event without a fixed rate
-	echo "1011012000 1 8 sample 8 4 1000 user"                     # on a CPU without visits
-	echo "buffer hyp"
-	echo "1010998000 0 0 hyp_enter 1 0"
-	echo "1011009000 0 0 hyp_exit 7 7"
-	echo "1012000000 0 0 hyp_enter 5 7"
-	echo "1012004000 0 0 hyp_exit 6 0"
-	echo "1012900000 0 0 hyp_enter 1 0"
-	echo "1012910000 0 0 hyp_exit 7 7"
-	echo "1012980000 0 0 hyp_enter 5 7"
-	echo "1013020000 0 0 hyp_exit 6 0"
-	echo "1013900000 0 0 hyp_enter 1 0"
-	echo "1013910000 0 0 hyp_exit 7 7"
-	echo "1013950000 0 0 hyp_enter 5 7"
-	echo "1013970000 0 0 hyp_exit 6 0"
-	echo "1014980000 0 0 hyp_enter 1 0"
-	echo "1014989500 0 0 hyp_exit 7 7"
-	echo "1015000000 0 0 hyp_enter 5 7"
-	echo "1015030000 0 0 hyp_exit 6 0"
-	echo "1015900000 0 0 hyp_enter 1 0"
-	echo "1015910000 0 0 hyp_exit 7 7"
-	echo "1015995000 0 0 hyp_enter 5 7"
-	echo "1016000000 0 0 hyp_exit 6 0"
-	echo "1017500000 0 0 hyp_enter 1 0"
-	echo "1017600000 0 0 hyp_exit 6 0"
-	echo "lost 0 3"
-	echo "1019500000 0 0 hyp_enter 1 0"
-	echo "1019600000 0 0 hyp_exit 6 0"
+	cat <<'E'
+# due in hvc
+1011012000 0 7 sample 7 1 1000 CPU\x200/KVM @kvm_vcpu_run
+# in the guest, which it leaves at once
+1012010000 0 7 sample 7 4 1000 CPU\x200/KVM
+# in guest_exit
+1013050000 0 7 sample 7 1 1000 CPU\x200/KVM @kvm_vcpu_run
+# in the host, of a vCPU that is loaded
+1014050000 0 7 sample 7 4 1000 CPU\x200/KVM
+# at the edge of a visit
+1015040000 0 7 sample 7 1 1000 CPU\x200/KVM @kvm_vcpu_run
+# in the guest, which no longer has the CPU
+1016030000 0 8 sample 8 1 1000 user @ksys_read
+# in the host
+1017000000 0 8 sample 8 2 1000 user @el0_svc
+# where events were lost
+1018000000 0 8 sample 8 2 1000 user @el0_svc
+# in the host
+1020000000 0 8 sample 8 1 1000 user @ksys_read
+# of an event without a fixed rate
+1021000000 0 8 sample 8 1 0 user @vhost_worker
+# on a CPU without visits
+1011012000 1 8 sample 8 4 1000 user
+buffer hyp
+1010998000 0 0 hyp_enter 1 0
+1011009000 0 0 hyp_exit 7 7
+1012002000 0 0 hyp_enter 5 7
+1012006000 0 0 hyp_exit 6 0
+1012900000 0 0 hyp_enter 1 0
+1012910000 0 0 hyp_exit 7 7
+1012980000 0 0 hyp_enter 5 7
+1013020000 0 0 hyp_exit 6 0
+1013950000 0 0 hyp_enter 1 0
+1013970000 0 0 hyp_exit 6 0
+1014980000 0 0 hyp_enter 1 0
+1014999500 0 0 hyp_exit 7 7
+1015010000 0 0 hyp_enter 5 7
+1015030000 0 0 hyp_exit 6 0
+1015900000 0 0 hyp_enter 1 0
+1015910000 0 0 hyp_exit 7 7
+1016005000 0 0 hyp_enter 5 7
+1016010000 0 0 hyp_exit 6 0
+1017500000 0 0 hyp_enter 1 0
+1017600000 0 0 hyp_exit 6 0
+lost 0 3
+1019500000 0 0 hyp_enter 1 0
+1019600000 0 0 hyp_exit 6 0
+E
 } >"$tmp/script"
 make_trace "$tmp/places.dat" <"$tmp/script"
 places='host;CPU 0/KVM;[guest] 2

@@ -217,7 +217,7 @@ static int flame_hyp_lost(struct flame *f, const struct step *s)
 
 	if (t && t->runs_by == s->stream)
 		t->switched = false;
-	if (t && t->visits && t->stream == s->stream)
+	if (t && t->places && t->stream == s->stream)
 		flame_visits_forget(t);
 	return t ? 0 : -ENOMEM;
 }

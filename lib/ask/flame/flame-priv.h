@@ -60,16 +60,7 @@ struct flame_maps {
 	size_t n;
 	struct flame_elf **elves;
 	size_t n_elves;
-	struct flame_ticks {
-		uint64_t *v, period, phase; /* v: of its samples; period: ns, 0: not known */
-		size_t n;
-	} * ticks; /* by CPU */
-	size_t n_ticks;
 };
-
-/* The times of a CPU's samples one by one, and then its ticks: when samples came due. -ENOMEM. */
-int flame_ticks_add(struct flame_ticks *t, uint64_t ts, uint64_t hz);
-void flame_ticks_end(struct flame_ticks *t);
 
 /* Adds a file's PROCMAPS. Lines that make no sense are left out. -ENOMEM. */
 int flame_procmaps_read(struct flame_maps *m, const struct reader_info *info);
@@ -104,7 +95,7 @@ struct flame_event {
 	struct field_load number;     /* callers, tgid, depth, or how often */
 	struct field_load second;   /* another address: the function that was called; a sample's user stack */
 	struct field_load from, to; /* of a call, ns */
-	struct field_load mode, comm; /* of a sample */
+	struct field_load mode, hz, comm; /* of a sample */
 };
 
 struct flame_address {
@@ -115,7 +106,7 @@ struct flame_address {
 #define FLAME_NO_TIME UINT64_MAX
 
 struct flame_item {
-	uint64_t ts, ns;   /* ns: of the call; FLAME_NO_TIME: unknown */
+	uint64_t ts, ns;   /* ns: of the call; FLAME_NO_TIME: unknown; a sample's period; 0: not fixed */
 	uint64_t number;   /* depth, how often, or a sample's mode */
 	uint32_t at;	   /* the record in the run */
 	uint32_t first, n; /* addresses */
@@ -152,17 +143,14 @@ struct flame_task {
 	int32_t host; /* the hypervisor's: for which task it works */
 	uint32_t cpu; /* likewise */
 	struct visit visit;
-	struct span *visits; /* the last ones, for its samples */
-	size_t n_visits;
-	uint64_t way;		 /* ns, from a guest's exit to its sample at least; 0: not known */
-	bool forgot;		 /* there were others, or events were lost */
-	uint32_t within, stream; /* of the visit: the frame above its reason; 0: it is not wanted */
-	bool switched;		 /* the hypervisor's CPU: a sched_switch names the task that runs */
-	int32_t runs;		 /* that task */
-	uint32_t runs_by;	 /* the stream of that sched_switch */
-	uint64_t away;		 /* ns, since when it does not run; 0: it does */
-	const char *name;	 /* steps_comm() when its frame was made; another pointer: it is renamed */
-	char comm[16];		 /* by its last sample; "": none since it was renamed */
+	struct flame_places *places; /* of its samples */
+	uint32_t within, stream;     /* of the visit: the frame above its reason; 0: it is not wanted */
+	bool switched;		     /* the hypervisor's CPU: a sched_switch names the task that runs */
+	int32_t runs;		     /* that task */
+	uint32_t runs_by;	     /* the stream of that sched_switch */
+	uint64_t away;		     /* ns, since when it does not run; 0: it does */
+	const char *name; /* steps_comm() when its frame was made; another pointer: it is renamed */
+	char comm[16];	  /* by its last sample; "": none since it was renamed */
 	struct flame_call *calls;
 	size_t n;
 };
@@ -245,8 +233,6 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 
 /* Spans, which flame_part() gives where they are asked for. -ENOMEM. */
 int flame_spans_open(struct flame *f, const struct inputs *in);
-/* vcpu-stacks.c: the sums of states become frames. -ENOMEM. */
-int flame_states_end(struct flame *f);
 
 /* Place of a CPU when a sample came due. */
 enum flame_place {
@@ -257,7 +243,12 @@ enum flame_place {
 	PLACE_UNDECIDED /* too close to a visit's edge, or events were lost */
 };
 
-/* t: the CPU's hypervisor. *visit: the one that it was in, or came from last; not of PLACE_UNKNOWN. */
+/* The last visits of a CPU, and when its samples were taken. */
+struct flame_places;
+
+int flame_places_open(struct flame_task *t); /* once; -ENOMEM */
+/* t: the CPU's hypervisor, whose places are open. *visit: the one that it was in, or came from last; not of
+ * PLACE_UNKNOWN. */
 enum flame_place flame_place(const struct flame *f, const struct flame_item *i, struct flame_task *t,
 			     const struct span **visit);
 /* Keeps a visit of the CPU that is over. -ENOMEM. */

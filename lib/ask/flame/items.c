@@ -102,6 +102,7 @@ int flame_events_open(struct flame_input *in)
 		to->from = flame_field(k->event, "calltime");
 		to->to = flame_field(k->event, "rettime");
 		to->mode = flame_field(k->event, "mode");
+		to->hz = flame_field(k->event, "hz");
 		to->comm = flame_field(k->event, "comm");
 		if (flame_field_fits(&to->where, r->kind) &&
 		    (!r->second || flame_field_fits(&to->second, r->kind)))
@@ -197,6 +198,8 @@ static int item_fill(const struct flame_input *in, const struct flame_event *e, 
 	if (item->kind == FLAME_SAMPLE) {
 		item->tgid = (int32_t)item->number;
 		item->number = item_number(&e->mode, m, 0);
+		said = item_number(&e->hz, m, 0);
+		item->ns = said ? 1000000000 / said : 0;
 		return item_sample(in, e, m, own, item);
 	}
 	if (item->kind == FLAME_ARRAY) {
@@ -412,7 +415,7 @@ void flame_tasks_release(struct flame *f)
 {
 	for (size_t i = 0; i < f->n_tasks; i++) {
 		free(f->tasks[i].calls);
-		free(f->tasks[i].visits);
+		free(f->tasks[i].places);
 	}
 	free(f->tasks);
 	map_release(&f->by_key);

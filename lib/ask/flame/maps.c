@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The maps that a profile has of the processes that it met, and the times of its samples. */
+/* The maps that a profile has of the processes that it met. */
 #include "ask/flame/flame-priv.h"
 #include "base/cursor.h"
 
 #include <limits.h>
 
 struct flame_map_event {
-	unsigned int id, sample; /* UINT_MAX: the file has none */
-	struct field_load hz, tgid, from, len, offset, build_id, path;
+	unsigned int id; /* UINT_MAX: the file has none */
+	struct field_load tgid, from, len, offset, build_id, path;
 };
 
 struct flame_maps_reader {
@@ -28,7 +28,6 @@ static void flame_map_event_open(struct flame_map_event *to, const struct input 
 		       { "build_id", &to->build_id, false },
 		       { "path", &to->path, false } };
 	struct tep_event *e = tep_find_event_by_name(in->tep, "hyptrace", "map");
-	struct tep_event *sample = tep_find_event_by_name(in->tep, "hyptrace", "sample");
 	bool fits = e;
 
 	for (size_t i = 0; e && i < ARRAY_SIZE(fields); i++) {
@@ -36,8 +35,6 @@ static void flame_map_event_open(struct flame_map_event *to, const struct input 
 		fits = fits && (!fields[i].number || fields[i].to->kind == FIELD_NUMBER);
 	}
 	to->id = fits ? (unsigned int)e->id : UINT_MAX;
-	to->hz = field_load(sample ? tep_find_field(sample, "hz") : NULL);
-	to->sample = to->hz.kind == FIELD_NUMBER ? (unsigned int)sample->id : UINT_MAX;
 }
 
 static int flame_map_add(struct flame_maps *m, struct flame_mapped *to, const struct flame_elf_key *key)
@@ -76,25 +73,11 @@ static int flame_map_take(struct flame_maps *m, const struct flame_map_event *e,
 	return flame_map_add(m, &to, &key);
 }
 
-static int flame_tick_take(struct flame_maps *m, const struct flame_map_event *e,
-			   const struct merge_record *r, uint32_t cpu)
-{
-	size_t known = m->n_ticks;
-	uint64_t hz;
-
-	if (!field_load_number(&e->hz, r->data, r->len, &hz) || !hz || hz > UINT16_MAX)
-		return 0;
-	if (array_room(&m->ticks, &m->n_ticks, (size_t)cpu + 1, sizeof(*m->ticks)))
-		return -ENOMEM;
-	memset(m->ticks + known, 0, (m->n_ticks - known) * sizeof(*m->ticks));
-	return flame_ticks_add(&m->ticks[cpu], r->ts, hz);
-}
-
 static bool flame_maps_want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
 	const struct flame_maps_reader *r = ctx;
 
-	return (r->events[input].id != UINT_MAX || r->events[input].sample != UINT_MAX) &&
+	return r->events[input].id != UINT_MAX &&
 	       !strcmp(reader_info(r->in->v[input].reader)->buffers[buffer].name, "profile");
 }
 
@@ -162,7 +145,7 @@ int flame_maps_read(struct flame_maps *v, const struct inputs *in)
 	for (size_t i = 0; i < in->n; i++) {
 		ret = ret ?: flame_procmaps_read(&v[i], reader_info(in->v[i].reader));
 		flame_map_event_open(&r.events[i], &in->v[i]);
-		any = any || r.events[i].id != UINT_MAX || r.events[i].sample != UINT_MAX;
+		any = any || r.events[i].id != UINT_MAX;
 	}
 	whole.from = whole.to = 0;
 	if (any && !ret)
@@ -170,20 +153,14 @@ int flame_maps_read(struct flame_maps *v, const struct inputs *in)
 	while (t && !ret && (ret = merge_take(t->merge, &run)) > 0) {
 		ret = 0;
 		for (size_t i = 0; i < run.n && !ret; i++) {
-			const struct merge_stream *s = merge_stream(t->merge, &run.v[i]);
-			const struct flame_map_event *e = &r.events[s->input];
+			size_t input = merge_stream(t->merge, &run.v[i])->input;
 
-			if (timeline_id(&run.v[i]) == e->id)
-				ret = flame_map_take(&v[s->input], e, &run.v[i]);
-			else if (timeline_id(&run.v[i]) == e->sample)
-				ret = flame_tick_take(&v[s->input], e, &run.v[i], s->cpu);
+			if (timeline_id(&run.v[i]) == r.events[input].id)
+				ret = flame_map_take(&v[input], &r.events[input], &run.v[i]);
 		}
 	}
-	for (size_t i = 0; i < in->n; i++) {
+	for (size_t i = 0; i < in->n; i++)
 		array_sort(v[i].v, v[i].n, sizeof(*v[i].v), flame_mapped_cmp);
-		for (size_t cpu = 0; cpu < v[i].n_ticks; cpu++)
-			flame_ticks_end(&v[i].ticks[cpu]);
-	}
 	merge_run_release(&run);
 	timeline_close(t);
 	free(r.events);
@@ -195,7 +172,6 @@ void flame_maps_release(struct flame_maps *m)
 	for (size_t i = 0; i < m->n_elves; i++)
 		flame_elf_free(m->elves[i]);
 	free(m->elves);
-	free(m->ticks);
 	free(m->v);
 	*m = (struct flame_maps){ 0 };
 }

@@ -7,66 +7,61 @@
 #include "ask/flame/flame-priv.h"
 #include "ask/states/samples.h"
 
-#define VISITS_KEPT 256	 /* of a CPU: more than a sample is late by */
+#define VISITS_KEPT 256	 /* more than a sample is late by */
+#define TICKS	    256u /* parts of a period */
 #define EDGE_NS	    1000 /* mainline's times of visits are whole microseconds, rounded down */
 
-int flame_ticks_add(struct flame_ticks *t, uint64_t ts, uint64_t hz)
+struct flame_places {
+	struct span visits[VISITS_KEPT];
+	size_t n;
+	bool forgot;	       /* there were others, or events were lost */
+	uint32_t ticks[TICKS]; /* samples by the part of the period in which the CPU first saw them */
+};
+
+void flame_visits_forget(struct flame_task *t)
 {
-	t->period = 1000000000 / hz;
-	return array_push(&t->v, &t->n, &ts, sizeof(ts));
+	t->places->n = 0;
+	t->places->forgot = true;
 }
 
-static int tick_cmp(const void *a, const void *b)
+int flame_places_open(struct flame_task *t)
 {
-	return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
+	if (!t->places)
+		t->places = calloc(1, sizeof(*t->places));
+	return t->places ? 0 : -ENOMEM;
 }
 
-static uint64_t tick_at(const struct flame_ticks *t, size_t i)
+int flame_visit_keep(struct flame_task *t, const struct span *visit)
 {
-	return t->v[i % t->n] + i / t->n * t->period;
+	if (flame_places_open(t))
+		return -ENOMEM;
+	if (visit->end != SPAN_PAIRED)
+		flame_visits_forget(t);
+	if (visit->end != SPAN_LOST)
+		t->places->visits[t->places->n++ % VISITS_KEPT] = *visit;
+	return 0;
 }
 
 /*
  * Samples come due where a period begins to have many of them: after the quarter that has the fewest. Some
  * are late by more than a period.
  */
-void flame_ticks_end(struct flame_ticks *t)
+static uint64_t place_due(struct flame_places *p, uint64_t seen, uint64_t ts, uint64_t period)
 {
-	size_t fewest = SIZE_MAX;
+	uint64_t before = 0, fewest = UINT64_MAX, phase = 0;
 
-	for (size_t i = 0; i < t->n; i++)
-		t->v[i] %= t->period;
-	array_sort(t->v, t->n, sizeof(*t->v), tick_cmp);
-	for (size_t i = t->n, from = 0; i < 2 * t->n; i++) {
-		while (tick_at(t, from) + t->period / 4 < tick_at(t, i))
-			from++;
-		if (i - from <= fewest) {
-			fewest = i - from;
-			t->phase = t->v[i - t->n];
+	p->ticks[seen % period * TICKS / period]++;
+	for (size_t i = TICKS - TICKS / 4; i < TICKS; i++)
+		before += p->ticks[i];
+	for (size_t i = 0; i < TICKS; i++) {
+		if (p->ticks[i] && before <= fewest) {
+			fewest = before;
+			phase = i * period / TICKS;
 		}
+		before += p->ticks[i];
+		before -= p->ticks[(i + TICKS - TICKS / 4) % TICKS];
 	}
-	free(t->v);
-	t->v = NULL;
-}
-
-void flame_visits_forget(struct flame_task *t)
-{
-	t->n_visits = 0;
-	t->forgot = true;
-}
-
-int flame_visit_keep(struct flame_task *t, const struct span *visit)
-{
-	if (visit->end != SPAN_PAIRED)
-		flame_visits_forget(t);
-	if (visit->end == SPAN_LOST)
-		return 0;
-	if (!t->visits)
-		t->visits = calloc(VISITS_KEPT, sizeof(*t->visits));
-	if (!t->visits)
-		return -ENOMEM;
-	t->visits[t->n_visits++ % VISITS_KEPT] = *visit;
-	return 0;
+	return ts - (ts + period - phase) % period;
 }
 
 static bool place_near(uint64_t due, uint64_t edge)
@@ -82,40 +77,25 @@ static enum flame_place place_after(const struct flame *f, uint32_t input, const
 	return !left ? PLACE_UNKNOWN : !strcmp(left, "eret_guest") ? PLACE_GUEST : PLACE_HOST;
 }
 
-/*
- * The shortest way from a guest to its sample so far: no sample of a guest came due later than that before
- * it. False: none is known, for a visit without reasons may be any.
- */
-static bool place_way(const struct flame *f, const struct flame_item *i, struct flame_task *t)
-{
-	const struct span *last = t->n_visits ? &t->visits[(t->n_visits - 1) % VISITS_KEPT] : NULL;
-	const char *why = last ? steps_reason(f->steps, i->input, STEP_HYP_ENTER, last->why) : NULL;
-
-	if (i->number >= SAMPLE_GUEST_KERNEL && why && !strcmp(why, "guest_exit") && i->ts > last->from &&
-	    (!t->way || i->ts - last->from < t->way))
-		t->way = i->ts - last->from;
-	return t->way || i->number < SAMPLE_GUEST_KERNEL;
-}
-
 enum flame_place flame_place(const struct flame *f, const struct flame_item *i, struct flame_task *t,
 			     const struct span **visit)
 {
-	const struct flame_maps *m = f->v[i->input].maps;
-	const struct flame_ticks *ticks = i->cpu < m->n_ticks ? &m->ticks[i->cpu] : NULL;
-	bool all = !t->forgot && t->n_visits <= VISITS_KEPT;
-	uint64_t due, way;
+	struct flame_places *p = t->places;
+	const struct span *v = p->n ? &p->visits[(p->n - 1) % VISITS_KEPT] : NULL;
+	const char *why = v ? steps_reason(f->steps, i->input, STEP_HYP_ENTER, v->why) : NULL;
+	bool guest = i->number >= SAMPLE_GUEST_KERNEL;
+	uint64_t due;
 
-	if (!ticks || !ticks->period || !place_way(f, i, t) || i->ts < ticks->period ||
-	    !(t->n_visits || t->visit.open || t->forgot))
+	/* a visit without a reason may be any */
+	if (!i->ns || i->ts < i->ns || (guest && !why))
 		return PLACE_UNKNOWN;
-	way = t->way < ticks->period / 2 ? t->way : ticks->period / 2;
-	due = i->ts - (i->ts + way + ticks->period - ticks->phase) % ticks->period;
+	/* an interrupt ends the guest's run at once */
+	due = place_due(p, guest && !strcmp(why, "guest_exit") ? v->from : i->ts, i->ts, i->ns);
 	*visit = &t->visit.span;
 	if (t->visit.open && due >= (*visit)->from)
 		return place_near(due, (*visit)->from) ? PLACE_UNDECIDED : PLACE_HYP;
-	for (size_t k = 0; k < t->n_visits && k < VISITS_KEPT; k++) {
-		const struct span *v = *visit = &t->visits[(t->n_visits - 1 - k) % VISITS_KEPT];
-
+	for (size_t k = 0; k < p->n && k < VISITS_KEPT; k++) {
+		v = *visit = &p->visits[(p->n - 1 - k) % VISITS_KEPT];
 		if (place_near(due, v->to) || place_near(due, v->from))
 			return PLACE_UNDECIDED;
 		if (due > v->to)
@@ -123,5 +103,5 @@ enum flame_place flame_place(const struct flame *f, const struct flame_item *i, 
 		if (due > v->from)
 			return PLACE_HYP;
 	}
-	return all ? PLACE_UNKNOWN : PLACE_UNDECIDED;
+	return p->forgot || p->n > VISITS_KEPT ? PLACE_UNDECIDED : PLACE_UNKNOWN;
 }
