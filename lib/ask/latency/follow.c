@@ -367,14 +367,6 @@ void lines_settle(struct lines *l)
 	}
 }
 
-/* Then: whether the guest's number is known, and KVM's number of a handler on that vCPU; 0: unknown. */
-static bool lines_known(const struct lines *l, uint64_t scope, uint64_t value)
-{
-	const struct line *line = lines_find(l, scope, value);
-
-	return line && line->known;
-}
-
 static uint32_t lines_of_handler(const struct lines *l, uint64_t scope, uint64_t value)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -388,6 +380,7 @@ static uint32_t lines_of_handler(const struct lines *l, uint64_t scope, uint64_t
 static bool latency_line(struct latency *l, struct latency_hit *h)
 {
 	struct latency_key *look = &h->step.look;
+	const struct line *line;
 	uint32_t number;
 
 	if (h->step.point) {
@@ -395,7 +388,8 @@ static bool latency_line(struct latency *l, struct latency_hit *h)
 		look->value = (uint32_t)look->value | (uint64_t)number << 32;
 		return number;
 	}
-	if (lines_known(&l->lines, h->step.carry.scope, h->step.carry.value))
+	line = lines_find(&l->lines, h->step.carry.scope, h->step.carry.value);
+	if (line && line->known)
 		return true;
 	l->rows.v[h->step.row].undecided++;
 	return false;

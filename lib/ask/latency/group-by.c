@@ -113,15 +113,6 @@ uint32_t vcpu_map_vcpu(const struct vcpu_map *w, size_t input, int64_t tid, uint
 	return w->v[input].named[guest - in->guests];
 }
 
-/* The process that a kernel thread called vhost-PID works for; other threads stand for themselves. */
-static int64_t vcpu_map_works_for(const struct vcpu_map *w, size_t input, int64_t tid)
-{
-	const struct vcpu_map_input *v = &w->v[input];
-	size_t i = array_lower_bound(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), vcpu_map_below_tid, &tid);
-
-	return i < v->n_vhosts && v->vhosts[i].tid == tid ? v->vhosts[i].owner : tid;
-}
-
 int vcpu_map_open(struct vcpu_map **out, const struct inputs *in)
 {
 	struct vcpu_map *w = calloc(1, sizeof(*w));
@@ -243,8 +234,13 @@ static bool latency_guest_key(const struct latency_taker *t, const struct vcpu_m
 static bool latency_worker(const struct latency_taker *t, const struct vcpu_map *w, int64_t tid,
 			   struct latency_key *key)
 {
+	const struct vcpu_map_input *v = &w->v[t->input];
+	size_t i = array_lower_bound(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), vcpu_map_below_tid, &tid);
+	bool vhost = i < v->n_vhosts && v->vhosts[i].tid == tid;
+
+	/* a kernel thread called vhost-PID works for that process; others stand for themselves */
 	*key = (struct latency_key){ latency_scope(SCOPE_INPUT, t->input),
-				     (uint64_t)vcpu_map_works_for(w, t->input, tid) };
+				     (uint64_t)(vhost ? v->vhosts[i].owner : tid) };
 	return tid > 0;
 }
 

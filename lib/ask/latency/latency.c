@@ -200,17 +200,6 @@ uint64_t latency_bound(const struct chain_event *a, const struct chain_event *b)
 	return a->bound > UINT64_MAX - b->bound ? UINT64_MAX : a->bound + b->bound;
 }
 
-static void latency_rows_release(struct latency_rows *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		for (size_t k = 0; k < CHAIN_POINTS_MAX; k++)
-			histogram_release(&r->v[i].stages[k]);
-	free(r->v);
-	free(r->worst);
-	latency_keys_release(&r->keys);
-	*r = (struct latency_rows){ 0 };
-}
-
 /* Keeps the longest, in their order; of equal ones the first. */
 static void latency_rows_worst(struct latency_rows *r, size_t most, const struct latency_worst *one)
 {
@@ -447,7 +436,12 @@ void latency_close(struct latency *l)
 	if (!l)
 		return;
 	chain_close(l->chain);
-	latency_rows_release(&l->rows);
+	for (size_t i = 0; i < l->rows.n; i++)
+		for (size_t k = 0; k < CHAIN_POINTS_MAX; k++)
+			histogram_release(&l->rows.v[i].stages[k]);
+	free(l->rows.v);
+	free(l->rows.worst);
+	latency_keys_release(&l->rows.keys);
 	free(l->losing);
 	free(l->started);
 	free(l->recall);

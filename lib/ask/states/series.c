@@ -300,14 +300,6 @@ static int series_cause(struct series_run *r, const struct state_span *span)
 	return ret;
 }
 
-/* Whether that state takes time from a vCPU. */
-static bool series_costs(const struct state_span *span)
-{
-	return span->owner->kind == STATE_OF_VCPU &&
-	       ((span->state >= STATE_HYP && span->state <= STATE_VMM) || span->state == STATE_WAKING ||
-		span->state == STATE_BLOCKED || (span->state == STATE_PREEMPTED && span->other > 0));
-}
-
 static int series_span(void *ctx, const struct state_span *span)
 {
 	struct series_run *r = ctx;
@@ -329,7 +321,12 @@ static int series_span(void *ctx, const struct state_span *span)
 	}
 	row = &r->to->v[r->rows[cell] - 1];
 	series_add(r, row, span);
-	return series_costs(span) ? series_cause(r, span) : 0;
+	/* a state that takes time from a vCPU */
+	if (span->owner->kind == STATE_OF_VCPU &&
+	    ((span->state >= STATE_HYP && span->state <= STATE_VMM) || span->state == STATE_WAKING ||
+	     span->state == STATE_BLOCKED || (span->state == STATE_PREEMPTED && span->other > 0)))
+		return series_cause(r, span);
+	return 0;
 }
 
 static int series_bounds(struct series *s, const struct inputs *in, const struct log *log)

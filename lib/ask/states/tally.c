@@ -34,20 +34,18 @@ void tally_begin(struct tally *s, uint64_t ts)
 	s->begun = true;
 }
 
-static bool span_shorter(const struct span *a, const struct span *b)
-{
-	uint64_t x = a->to - a->from, y = b->to - b->from;
-
-	return x < y || (x == y && a->from > b->from);
-}
-
 static void tally_longest(struct tally *s, const struct span *span)
 {
 	struct span *v = s->longest[span->kind];
 	size_t *n = &s->n_longest[span->kind], i = *n;
+	uint64_t took = span->to - span->from;
 
-	while (i && span_shorter(&v[i - 1], span))
-		i--;
+	for (; i; i--) {
+		uint64_t other = v[i - 1].to - v[i - 1].from;
+
+		if (other > took || (other == took && v[i - 1].from <= span->from))
+			break;
+	}
 	if (i == s->most)
 		return;
 	*n += *n < s->most;

@@ -255,13 +255,6 @@ static int finding_row_order(const void *a, const void *b)
 	return ORDER(x->table, y->table) ?: ORDER(x->key, y->key) ?: ORDER(x->info, y->info);
 }
 
-/* Rows of one finding: of one address, port, register or call, or all faults. */
-static bool finding_row_joins(const struct exits_row *first, const struct exits_row *r)
-{
-	return r->table == first->table &&
-	       (r->table == EXITS_FAULT || (r->key == first->key && r->info == first->info));
-}
-
 /* The most of a table. */
 struct finding_exit {
 	struct finding f;
@@ -330,7 +323,11 @@ static int finding_exits(const struct finding_job *j, bool *faults)
 	for (size_t i = 0, end; i < n; i = end) {
 		struct finding_exit e = { .row = v[i] };
 
-		for (end = i; end < n && finding_row_joins(v[i], v[end]); end++) {
+		/* rows of one address, port, register or call, or all faults */
+		for (end = i;
+		     end < n && v[end]->table == v[i]->table &&
+		     (v[i]->table == EXITS_FAULT || (v[end]->key == v[i]->key && v[end]->info == v[i]->info));
+		     end++) {
 			const struct exits_row *r = v[end];
 			double share;
 
