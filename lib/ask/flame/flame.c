@@ -394,22 +394,6 @@ static int vcpu_frame(struct flame *f, const struct state_owner *o, uint32_t *fr
 	return ret || !machine ? ret : flame_tree_named(f->tree, machine, name, frame);
 }
 
-static int vcpu_cause(struct flame *f, const struct state_owner *o, uint32_t frame,
-		      const struct state_cause *cause)
-{
-	const struct state_span like = { .owner = o, .why = cause->why, .reason = cause->reason };
-	const char *reason = states_reason(f->states, &like);
-	int ret = flame_tree_named(f->tree, frame, state_name(cause->state), &frame);
-
-	if (!ret && reason)
-		ret = flame_tree_named(f->tree, frame, reason, &frame);
-	if (ret)
-		return ret;
-	flame_tree_add(f->tree, frame, f->v[o->input].side, FLAME_NS, cause->sum.ns);
-	flame_tree_add(f->tree, frame, f->v[o->input].side, FLAME_CALLS, cause->sum.n);
-	return 0;
-}
-
 /* The sums of states become frames: machine, vCPU, state, reason. */
 static int flame_states_end(struct flame *f)
 {
@@ -420,8 +404,23 @@ static int flame_states_end(struct flame *f)
 		uint32_t frame = 0;
 
 		ret = t->owner ? vcpu_frame(f, t->owner, &frame) : 0;
-		for (size_t k = 0; frame && k < t->n_causes && !ret; k++)
-			ret = vcpu_cause(f, t->owner, frame, &t->causes[k]);
+		for (size_t k = 0; frame && k < t->n_causes && !ret; k++) {
+			const struct state_cause *cause = &t->causes[k];
+			const struct state_span like = { .owner = t->owner,
+							 .why = cause->why,
+							 .reason = cause->reason };
+			const char *reason = states_reason(f->states, &like);
+			size_t side = f->v[t->owner->input].side;
+			uint32_t at;
+
+			ret = flame_tree_named(f->tree, frame, state_name(cause->state), &at);
+			if (!ret && reason)
+				ret = flame_tree_named(f->tree, at, reason, &at);
+			if (ret)
+				break;
+			flame_tree_add(f->tree, at, side, FLAME_NS, cause->sum.ns);
+			flame_tree_add(f->tree, at, side, FLAME_CALLS, cause->sum.n);
+		}
 	}
 	f->counts.others = states_left_out(f->states);
 	return ret;

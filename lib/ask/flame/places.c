@@ -69,14 +69,6 @@ static bool place_near(uint64_t due, uint64_t edge)
 	return due >= edge && due - edge < EDGE_NS;
 }
 
-/* Between two visits the reason of the first one's end states who has the CPU. */
-static enum flame_place place_after(const struct flame *f, uint32_t input, const struct span *visit)
-{
-	const char *left = steps_reason(f->steps, input, STEP_HYP_EXIT, visit->left);
-
-	return !left ? PLACE_UNKNOWN : !strcmp(left, "eret_guest") ? PLACE_GUEST : PLACE_HOST;
-}
-
 enum flame_place flame_place(const struct flame *f, const struct flame_item *i, struct flame_task *t,
 			     const struct span **visit)
 {
@@ -98,8 +90,10 @@ enum flame_place flame_place(const struct flame *f, const struct flame_item *i, 
 		v = *visit = &p->visits[(p->n - 1 - k) % VISITS_KEPT];
 		if (place_near(due, v->to) || place_near(due, v->from))
 			return PLACE_UNDECIDED;
-		if (due > v->to)
-			return place_after(f, i->input, v);
+		if (due > v->to) { /* the reason of its end states who has the CPU until the next one */
+			why = steps_reason(f->steps, i->input, STEP_HYP_EXIT, v->left);
+			return !why ? PLACE_UNKNOWN : !strcmp(why, "eret_guest") ? PLACE_GUEST : PLACE_HOST;
+		}
 		if (due > v->from)
 			return PLACE_HYP;
 	}

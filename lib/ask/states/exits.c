@@ -380,8 +380,6 @@ const char *exits_kind_name(const struct exits *e, size_t input, uint64_t kind, 
 	return exits_name(e, input, EXITS_REASON, kind & 0xffffffffff, (uint32_t)(kind >> 40), out);
 }
 
-/* ---- exits of threads alone ------------------------------------------------------------- */
-
 static bool same_thread(const void *threads, size_t i, const void *wanted)
 {
 	const struct exit_thread *a = (const struct exit_thread *)threads + i, *b = wanted;

@@ -34,25 +34,6 @@ void tally_begin(struct tally *s, uint64_t ts)
 	s->begun = true;
 }
 
-static void tally_longest(struct tally *s, const struct span *span)
-{
-	struct span *v = s->longest[span->kind];
-	size_t *n = &s->n_longest[span->kind], i = *n;
-	uint64_t took = span->to - span->from;
-
-	for (; i; i--) {
-		uint64_t other = v[i - 1].to - v[i - 1].from;
-
-		if (other > took || (other == took && v[i - 1].from <= span->from))
-			break;
-	}
-	if (i == s->most)
-		return;
-	*n += *n < s->most;
-	memmove(&v[i + 1], &v[i], (*n - 1 - i) * sizeof(*v));
-	v[i] = *span;
-}
-
 /* NULL: there are too many. */
 static int tally_row(struct tally *s, const struct span *span, struct tally_row **row)
 {
@@ -78,10 +59,24 @@ static int tally_row(struct tally *s, const struct span *span, struct tally_row 
 int tally_keep(struct tally *s, const struct span *span)
 {
 	uint64_t from = span->from - s->origin, to = span->to - s->origin, first, last;
+	struct span *v = s->longest[span->kind];
+	size_t *n = &s->n_longest[span->kind], i = *n;
+	uint64_t took = span->to - span->from;
 	struct tally_row *row;
 	int ret;
 
-	tally_longest(s, span);
+	/* the longest, in their order */
+	for (; i; i--) {
+		uint64_t other = v[i - 1].to - v[i - 1].from;
+
+		if (other > took || (other == took && v[i - 1].from <= span->from))
+			break;
+	}
+	if (i < s->most) {
+		*n += *n < s->most;
+		memmove(&v[i + 1], &v[i], (*n - 1 - i) * sizeof(*v));
+		v[i] = *span;
+	}
 	if (!s->width)
 		return 0;
 	if (span->from < s->origin || to / s->width >= TALLY_SLICES_MAX) {

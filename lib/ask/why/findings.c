@@ -50,17 +50,6 @@ static int finding_task_add(struct finding_job *j, const struct finding_task *ta
 	return 0;
 }
 
-/* The last spans in which tasks ran on that CPU of that guest. -ENOMEM: NULL. */
-static struct finding_cpu *finding_cpu_of(struct finding_job *j, const struct state_span *s)
-{
-	const struct finding_cpu none = { .input = s->owner->input, .cpu = s->cpu };
-
-	for (struct finding_cpu *c = j->cpus; c < j->cpus + j->n_cpus; c++)
-		if (c->input == none.input && c->cpu == none.cpu)
-			return c;
-	return array_push(&j->cpus, &j->n_cpus, &none, sizeof(none)) ? NULL : &j->cpus[j->n_cpus - 1];
-}
-
 /* A wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their doing. */
 static int finding_wait(struct finding_job *j, struct finding_cpu *c, const struct state_span *s)
 {
@@ -94,10 +83,16 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 	struct why_cause cause;
 
 	if ((s->state == STATE_RUNNABLE || s->state == STATE_RUNNING) && s->cpu != STATE_NO_CPU) {
-		struct finding_cpu *c = finding_cpu_of(j, s);
+		const struct finding_cpu none = { .input = s->owner->input, .cpu = s->cpu };
+		struct finding_cpu *c = j->cpus;
 
-		if (!c)
-			return -ENOMEM;
+		while (c < j->cpus + j->n_cpus && (c->input != none.input || c->cpu != none.cpu))
+			c++;
+		if (c == j->cpus + j->n_cpus) {
+			if (array_push(&j->cpus, &j->n_cpus, &none, sizeof(none)))
+				return -ENOMEM;
+			c = &j->cpus[j->n_cpus - 1];
+		}
 		if (s->state == STATE_RUNNABLE)
 			return finding_wait(j, c, s);
 		c->v[c->n++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
