@@ -80,7 +80,7 @@ struct state_cpu {
 	struct state_input *in;
 	int32_t pid;		 /* of the task that runs; STATE_NO_TASK: not known */
 	struct state_task *task; /* NULL: idle, unknown, or not kept */
-	LIST_HEAD(, state_vcpu) waiting;
+	LIST_HEAD(state_waiting, state_vcpu) waiting;
 	struct state_vcpu *loaded; /* the last one with an event here */
 	struct state_vcpu *vcpu;   /* a guest's CPU: which vCPU it is; NULL: not among the files */
 	uint8_t hyp;
@@ -114,8 +114,8 @@ struct state_input {
 	struct state_cpu **cpus;
 	size_t n_cpus;
 	struct state_vcpu *vcpus;
-	LIST_HEAD(, state_task) tasks; /* run known */
-	uint64_t widest;	       /* the greatest of all; UINT64_MAX: some are not known */
+	LIST_HEAD(state_known, state_task) tasks; /* run known */
+	uint64_t widest;			  /* the greatest of all; UINT64_MAX: some are not known */
 	uint8_t hyp_exit_to[STATE_REASONS];
 };
 
