@@ -26,6 +26,7 @@ struct flame_command {
 	struct hypertrace_desc *names;
 	struct flame *flame;
 	enum flame_weight w;
+	int (*profile)(const struct flame_profile *p, int fd); /* of flame_write_profile() */
 	uint64_t total[FLAME_SIDES];
 	struct strlist notes;
 };
@@ -364,25 +365,14 @@ static int flame_write_svg(struct flame_command *c, int fd)
 	return ret;
 }
 
-static int flame_write_profile(struct flame_command *c, int fd,
-			       int (*write)(const struct flame_profile *p, int fd))
+static int flame_write_profile(struct flame_command *c, int fd)
 {
 	char *title = flame_title(c);
 	struct flame_profile p = { flame_stacks(c->flame), c->w, title, flame_in_ticks(c), c->diff };
-	int ret = title ? write(&p, fd) : -ENOMEM;
+	int ret = title ? c->profile(&p, fd) : -ENOMEM;
 
 	free(title);
 	return ret;
-}
-
-static int flame_write_speedscope(struct flame_command *c, int fd)
-{
-	return flame_write_profile(c, fd, profile_speedscope);
-}
-
-static int flame_write_pprof(struct flame_command *c, int fd)
-{
-	return flame_write_profile(c, fd, profile_pprof);
 }
 
 /* All outputs that are wanted; text where there is no other, or by an option of its own. */
@@ -390,15 +380,19 @@ static int flame_write(struct flame_command *c)
 {
 	const struct {
 		const char *path;
-		int (*write)(struct flame_command *c, int fd);
-	} outputs[] = { { c->svg, flame_write_svg },
-			{ c->speedscope, flame_write_speedscope },
-			{ c->pprof, flame_write_pprof } };
+		int (*profile)(const struct flame_profile *p, int fd); /* NULL: a picture */
+	} outputs[] = { { c->svg, NULL },
+			{ c->speedscope, profile_speedscope },
+			{ c->pprof, profile_pprof } };
 	bool text = c->output || c->form != ANSWER_TEXT || !(c->svg || c->speedscope || c->pprof);
 	int ret = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(outputs) && !ret; i++)
-		ret = outputs[i].path ? flame_write_to(c, outputs[i].path, outputs[i].write) : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(outputs) && !ret; i++) {
+		c->profile = outputs[i].profile;
+		if (outputs[i].path)
+			ret = flame_write_to(c, outputs[i].path,
+					     c->profile ? flame_write_profile : flame_write_svg);
+	}
 	return !ret && text ? flame_write_to(c, c->output ?: "-", flame_write_text) : ret;
 }
 

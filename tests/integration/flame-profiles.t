@@ -105,6 +105,22 @@ is "$(cat "$tmp/text")" 'host;[unknown]-8;el0_svc;ksys_read 2
 host;a:b "ä"?[1m\\;el0_svc 1
 host;a:b "ä"?[1m\\;el0_svc;ksys_read 1' "... which are these"
 profiles "samples of host and guest" none samples/count tests/data/profile/trace.dat
+make_trace "$tmp/places.dat" <<'E'
+task 7 CPU 0/KVM
+buffer profile
+998000000 0 8 sample 8 2 1000 user
+999000000 0 8 sample 8 2 1000 user
+1000012000 0 7 sample 7 1 1000 CPU\x200/KVM
+1001030000 0 7 sample 7 4 1000 CPU\x200/KVM
+buffer hyp
+999990000 0 0 hyp_enter 1 0
+1000009000 0 0 hyp_exit 7 7
+1000990000 0 0 hyp_enter 5 7
+1001020000 0 0 hyp_exit 6 0
+E
+profiles "samples in the hypervisor" none samples/count "$tmp/places.dat"
+is "$(grep '^host;CPU' "$tmp/text")" 'host;CPU 0/KVM;[guest] 1
+host;CPU 0/KVM;[hyp];hvc 1' "... which are these"
 profiles "functions of the hypervisor and the kernel" nanoseconds time/nanoseconds tests/data/functions/trace.dat tests/data/functions/trace-Guest.dat
 profiles "their calls" none calls/count --weight count tests/data/functions/trace.dat
 profiles "time in the hypervisor by reason" nanoseconds time/nanoseconds tests/data/lab-nvhe.dat

@@ -324,6 +324,128 @@ for file in tests/data/lab-protected.dat tests/data/lab-nvhe.dat tests/data/gues
 	ok $? "... which is more than a line or two"
 done
 
+# ---- the place of samples: the visits of their CPU ---------------------------------------------
+
+# Samples of a timer of 1 kHz that is due at whole milliseconds, taken later. Those of the user's code show when.
+{
+	echo "$symbols"
+	printf '%s\n' "task 7 CPU 0/KVM" "task 8 user" "buffer profile"
+	for ((i = 1000; i < 1010; i++)); do echo "${i}000000 0 8 sample 8 2 1000 user @el0_svc"; done
+	cat <<'E'
+# due in hvc
+1011012000 0 7 sample 7 1 1000 CPU\x200/KVM @kvm_vcpu_run
+# in the guest, which it leaves at once
+1012010000 0 7 sample 7 4 1000 CPU\x200/KVM
+# in guest_exit
+1013050000 0 7 sample 7 1 1000 CPU\x200/KVM @kvm_vcpu_run
+# in the host, of a vCPU that is loaded
+1014050000 0 7 sample 7 4 1000 CPU\x200/KVM
+# at the edge of a visit
+1015040000 0 7 sample 7 1 1000 CPU\x200/KVM @kvm_vcpu_run
+# in the guest, which no longer has the CPU
+1016030000 0 8 sample 8 1 1000 user @ksys_read
+# in the host
+1017000000 0 8 sample 8 2 1000 user @el0_svc
+# where events were lost
+1018000000 0 8 sample 8 2 1000 user @el0_svc
+# in the host
+1020000000 0 8 sample 8 1 1000 user @ksys_read
+# of an event without a fixed rate
+1021000000 0 8 sample 8 1 0 user @vhost_worker
+# on a CPU without visits
+1011012000 1 8 sample 8 4 1000 user
+buffer hyp
+1010998000 0 0 hyp_enter 1 0
+1011009000 0 0 hyp_exit 7 7
+1012002000 0 0 hyp_enter 5 7
+1012006000 0 0 hyp_exit 6 0
+1012900000 0 0 hyp_enter 1 0
+1012910000 0 0 hyp_exit 7 7
+1012980000 0 0 hyp_enter 5 7
+1013020000 0 0 hyp_exit 6 0
+1013950000 0 0 hyp_enter 1 0
+1013970000 0 0 hyp_exit 6 0
+1014980000 0 0 hyp_enter 1 0
+1014999500 0 0 hyp_exit 7 7
+1015010000 0 0 hyp_enter 5 7
+1015030000 0 0 hyp_exit 6 0
+1015900000 0 0 hyp_enter 1 0
+1015910000 0 0 hyp_exit 7 7
+1016005000 0 0 hyp_enter 5 7
+1016010000 0 0 hyp_exit 6 0
+1017500000 0 0 hyp_enter 1 0
+1017600000 0 0 hyp_exit 6 0
+lost 0 3
+1019500000 0 0 hyp_enter 1 0
+1019600000 0 0 hyp_exit 6 0
+E
+} >"$tmp/script"
+make_trace "$tmp/places.dat" <"$tmp/script"
+places='host;CPU 0/KVM;[guest] 2
+host;CPU 0/KVM;[host] 1
+host;CPU 0/KVM;[hyp];guest_exit 1
+host;CPU 0/KVM;[hyp];hvc 1
+host;CPU 0/KVM;[undecided] 1
+host;user;[guest] 1
+host;user;[undecided] 1
+host;user;el0_svc 11
+host;user;ksys_read 1
+host;user;vhost_worker [vhost] 1'
+is "$(flame "$tmp/places.dat")" "$places" "samples stand where their CPUs were as they came due"
+is "$(awk '{ n += $NF } END { print n }' <<<"$places") $("$hyptrace" report "$tmp/places.dat" | grep -c ' sample: ')" "21 21" \
+	"... none is lost, and none is added"
+
+# A vCPU whose guest computes for a while and then does an HVC, for eight seconds, and a timer that interrupts it: at
+# once in the guest, else when the host takes interrupts again. One in 50 is late by up to two periods.
+perl -e 'srand 11;
+	my ($now, $period, $due, @hyp, @samples, %truth) = (1e9, int 1e9 / 499, 1e9 + 123457);
+	sub us { 1000 * int $_[0] / 1000 }
+	sub through { # the time until then is spent there
+		my ($to, $place) = @_;
+		for (; $due < $to; $due += $period) { $truth{$place}++; push @samples, 1 }
+		$now = $to;
+	}
+	while ($now < 9e9) {
+		through($now + 15000 + rand 20000, "host");
+		push @hyp, us($now) . " 0 0 hyp_enter 1 0";
+		through($now + 20000 + rand 30000, "hvc");
+		push @hyp, us($now) . " 0 0 hyp_exit 7 7";
+		my $end = $now + 5000 + rand 60000;
+		$end = $now + 500 if @samples;
+		$end = $due + 700 if $due < $end;
+		through($end, "guest");
+		push @hyp, us($now) . " 0 0 hyp_enter 5 7";
+		through($now + 20000 + rand 20000, "guest_exit");
+		push @hyp, us($now) . " 0 0 hyp_exit 6 0";
+		through($now + 4000 + rand 3000, "host");
+		next if !@samples;
+		$now += rand 50 < 1 ? rand 2 * $period : 3000 + rand 2000;
+		print int($now), " 0 7 sample 7 4 499 CPU\\x200/KVM\n" for @samples;
+		($now, @samples) = $now + 15000;
+		while ($due < $now) { $due += $period } # the timer leaves out what it is late by
+	}
+	print "buffer hyp\n", map { "$_\n" } @hyp;
+	print STDERR map { "$_ $truth{$_}\n" } sort keys %truth' >"$tmp/lines" 2>"$tmp/truth"
+{
+	printf '%s\n' "task 7 CPU 0/KVM" "buffer profile"
+	cat "$tmp/lines"
+} >"$tmp/script"
+make_trace "$tmp/loop.dat" <"$tmp/script"
+is "$(flame "$tmp/loop.dat" | perl -e 'my (%truth, %got);
+	open my $f, "<", shift or die;
+	while (<$f>) { /(\S+) (\d+)/ and $truth{$1} = $2 }
+	while (<STDIN>) { /.*[;\[](\w+)\]? (\d+)/ and $got{$1} = $2 }
+	my ($all, $of) = (0, 0);
+	$all += $_ for values %truth;
+	$of += $_ for values %got;
+	for (sort keys %truth) {
+		my ($is, $was) = (100 * ($got{$_} // 0) / $of, 100 * $truth{$_} / $all);
+		print "$_ ", abs($is - $was) < 3 && $was > 10 ? "fits" : sprintf("%.2f %% of %.2f %%", $is, $was), "\n";
+	}' "$tmp/truth")" 'guest fits
+guest_exit fits
+host fits
+hvc fits' "a loop of HVCs stands in guest, hypervisor and host as long as it was there" || diag "$(cat "$tmp/truth"; flame "$tmp/loop.dat")"
+
 # ---- function_graph against trace-cmd's text -----------------------------------------------
 
 # Calls at random in tasks that run one after the other on three CPUs.

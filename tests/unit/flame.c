@@ -237,11 +237,11 @@ static void assert_symbol(const struct flame_symbols *s, uint64_t addr, const ch
 	buf_release(&b);
 }
 
-static void assert_address(const struct flame_symbols *s, int64_t pid, uint64_t addr, const char *expected)
+static void assert_address(const struct flame_maps *m, int64_t pid, uint64_t addr, const char *expected)
 {
 	struct buf b = { 0 };
 
-	flame_address_text(s, pid, addr, &b);
+	assert_int_equal(flame_maps_text(m, pid, 1000, addr, &b), *expected != 0);
 	assert_string_equal(buf_str(&b), expected);
 	buf_release(&b);
 }
@@ -272,6 +272,7 @@ static void test_symbols(void **state)
 	struct reader_info info = { .kallsyms = { kallsyms, sizeof(kallsyms) - 1 },
 				    .options = options,
 				    .n_options = ARRAY_SIZE(options) };
+	struct flame_maps m = { 0 };
 	struct flame_symbols s;
 
 	assert_int_equal(flame_symbols_read(&s, &info), 0);
@@ -284,11 +285,13 @@ static void test_symbols(void **state)
 	assert_symbol(&s, 0xffff800080003001 + (1 << 20), "");
 	assert_symbol(&s, 0xffff800090000000, "odd");
 	assert_symbol(&s, UINT64_MAX, "");
-	assert_address(&s, 7, 0x10010, "libc.so.6+0x10");
-	assert_address(&s, 7, 0x20010, "libc.so.6+0x10010");
-	assert_address(&s, 7, 0x30000, "0x30000");
-	assert_address(&s, 7, 0x50001, "program+0x1");
-	assert_address(&s, 8, 0x10010, "0x10010");
+	assert_int_equal(flame_procmaps_read(&m, &info), 0);
+	assert_address(&m, 7, 0x10010, "libc.so.6+0x10");
+	assert_address(&m, 7, 0x20010, "libc.so.6+0x10010");
+	assert_address(&m, 7, 0x30000, "");
+	assert_address(&m, 7, 0x50001, "program+0x1");
+	assert_address(&m, 8, 0x10010, "");
+	flame_maps_release(&m);
 	flame_symbols_release(&s);
 }
 

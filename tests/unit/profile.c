@@ -49,18 +49,25 @@ static int take_page(void *ctx, const void *page, size_t size)
 	struct page_reader r;
 	struct page_event ev;
 	char text[8192];
+	const struct tep_event *sample = tep_find_event_by_name(s->tep, PROFILE_SYSTEM, PROFILE_SAMPLE);
 
 	assert_int_equal(page_reader_init(&r, &page_layout_default, page, size), 0);
 	if (r.missed)
 		say(s, "lost %llu\n", (unsigned long long)r.missed_count);
 	while (page_next(&r, &ev) == 1) {
 		uint8_t data[4096];
+		unsigned long long hz = 0;
 		int32_t pid;
 
 		memcpy(data, ev.data, ev.len);
 		memcpy(&pid, data + 4, 4);
 		judge_print(s->tep, data, ev.len, text, sizeof(text));
-		say(s, "%llu %d %s\n", (unsigned long long)ev.ts, pid, text);
+		if (data[0] + 256 * data[1] == sample->id)
+			tep_read_number_field(tep_find_field((struct tep_event *)sample, "hz"), data, &hz);
+		say(s, "%llu %d %s", (unsigned long long)ev.ts, pid, text);
+		if (hz)
+			say(s, " hz=%llu", hz);
+		say(s, "\n");
 	}
 	return 0;
 }
@@ -222,9 +229,11 @@ static void test_guest(void **state)
 
 	named(s, NOBODY, NOBODY, "CPU 0/KVM", true);
 	assert_int_equal(sample(s, PERF_RECORD_MISC_GUEST_KERNEL, 1, NOBODY, NOBODY, chain, 4), 0);
+	s->p->hz = 499;
 	assert_int_equal(sample(s, PERF_RECORD_MISC_GUEST_USER, 2, NOBODY, NOBODY, NULL, 0), 0);
 	expect(s, "1 1073741808 comm=CPU 0/KVM tgid=1073741808 mode=guest_kernel ip=0x5 kernel= user=\n"
-		  "2 1073741808 comm=CPU 0/KVM tgid=1073741808 mode=guest_user ip=0x1234 kernel= user=\n");
+		  "2 1073741808 comm=CPU 0/KVM tgid=1073741808 mode=guest_user ip=0x1234 kernel= user= "
+		  "hz=499\n");
 }
 
 /* Stacks that are too long for a page lose their outermost frames. */

@@ -210,20 +210,23 @@ static int flame_hyp_visit(struct flame *f, const struct flame_task *t, const st
 	return 0;
 }
 
-/* Ends the knowledge of the task after lost events of the stream that showed it. */
-static int flame_hyp_switch_lost(struct flame *f, const struct step *s)
+/* Ends the knowledge of the task, or of visits, after lost events of the stream that showed it. */
+static int flame_hyp_lost(struct flame *f, const struct step *s)
 {
 	struct flame_task *t = flame_task_hyp(f, s->input, s->cpu);
 
 	if (t && t->runs_by == s->stream)
 		t->switched = false;
+	if (t && t->places && t->stream == s->stream)
+		flame_visits_forget(t);
 	return t ? 0 : -ENOMEM;
 }
 
-/* Without functions, the time by reason is what there is. */
+/* Visits: without functions, the time by reason is what there is. */
 static int flame_hyp_reasons(struct flame *f, const struct step *s)
 {
 	struct flame_task *t = flame_hyp_task(f, s->input, s->cpu);
+	bool functions = f->v[s->input].hyp_functions;
 	struct span done;
 	uint32_t frame;
 	int32_t pid;
@@ -234,10 +237,11 @@ static int flame_hyp_reasons(struct flame *f, const struct step *s)
 	if (s->kind == STEP_LOST && s->stream != t->stream)
 		return 0;
 	if (step_visit(&t->visit, s, 0, &done))
-		ret = flame_hyp_visit(f, t, &done);
-	if (ret || s->kind != STEP_HYP_ENTER)
+		ret = flame_visit_keep(t, &done) ?: functions ? 0 : flame_hyp_visit(f, t, &done);
+	if (s->kind == STEP_HYP_ENTER)
+		t->stream = s->stream;
+	if (ret || functions || s->kind != STEP_HYP_ENTER)
 		return ret;
-	t->stream = s->stream;
 	t->within = 0;
 	/* who has the CPU; pid 0 of the hypervisor's records is idle only where sched_switch says so */
 	pid = s->pid ? s->pid : t->switched && !f->v[s->input].switches_end ? t->runs : -1;
@@ -304,7 +308,7 @@ int flame_call_step(struct flame *f, const struct step *s)
 	switch (s->kind) {
 	case STEP_GAP:
 		in->epoch++;
-		return flame_hyp_switch_lost(f, s);
+		return flame_hyp_lost(f, s);
 	case STEP_END:
 		/* a CPU has no more records; after the last one's, the buffer says no more who runs */
 		f->streams[s->stream].over = true;
@@ -319,7 +323,7 @@ int flame_call_step(struct flame *f, const struct step *s)
 		in->epoch++;
 		f->counts.missed += s->a == UINT64_MAX ? 1 : s->a;
 		f->counts.missed_more |= s->a == UINT64_MAX;
-		return flame_hyp_switch_lost(f, s) ?: in->hyp_functions ? 0 : flame_hyp_reasons(f, s);
+		return flame_hyp_lost(f, s) ?: flame_hyp_reasons(f, s);
 	case STEP_SWITCH:
 		in->switches = true;
 		in->switch_buffer = s->buffer;
@@ -327,7 +331,7 @@ int flame_call_step(struct flame *f, const struct step *s)
 	case STEP_HYP_ENTER:
 	case STEP_HYP_EXIT:
 	case STEP_HYP_OTHER:
-		return in->hyp_functions ? flame_hyp_away(f, s) : flame_hyp_reasons(f, s);
+		return flame_hyp_reasons(f, s) ?: in->hyp_functions ? flame_hyp_away(f, s) : 0;
 	default:
 		return 0;
 	}

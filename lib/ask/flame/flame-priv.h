@@ -7,8 +7,8 @@
 #include "read/filter.h"
 
 /*
- * Names of the addresses in a file's stacks: functions by its kallsyms, with their modules, which
- * libtraceevent does not keep; and files of processes by its PROCMAPS. By several threads at a time.
+ * Names of functions in a file's stacks: by its kallsyms, with their modules, which libtraceevent does not
+ * keep. By several threads at a time.
  */
 struct flame_symbols {
 	struct flame_symbol {
@@ -17,13 +17,6 @@ struct flame_symbols {
 		uint32_t len, module; /* of "[module]" behind it; 0: none */
 	} * v;			      /* by address */
 	size_t n;
-	struct flame_map {
-		uint64_t from, to, base; /* base: where the file's first mapping begins */
-		int64_t pid;
-		const char *name; /* of the file, the reader's, not NUL-ended */
-		size_t len;
-	} * maps; /* by process and address */
-	size_t n_maps;
 };
 
 /* info outlives it. Lines that make no sense are left out. -ENOMEM; it is to be released in any case. */
@@ -37,8 +30,6 @@ void flame_symbols_release(struct flame_symbols *s);
 size_t flame_symbols_find(const struct flame_symbols *s, uint64_t addr);
 /* "func" or "func [module]" */
 void flame_symbol_text(const struct flame_symbols *s, size_t symbol, struct buf *out);
-/* "libc.so.6+0x2a4b0", by that process's maps; else "0x7f12345678": where no function is found. */
-void flame_address_text(const struct flame_symbols *s, int64_t pid, uint64_t addr, struct buf *out);
 
 /*
  * A file that processes ran, and the names of its functions: where this machine has the file at that path
@@ -58,11 +49,11 @@ bool flame_elf_is(const struct flame_elf *e, const struct flame_elf_key *key);
 /* Appends "function", else "name+0x1234". offset: in the file, bytes. */
 void flame_elf_text(struct flame_elf *e, uint64_t offset, struct buf *out);
 
-/* Mappings of processes over time: a file's hyptrace:map records (record --profile). */
+/* Mappings of processes over time: a file's hyptrace:map records (record --profile), and its PROCMAPS. */
 struct flame_maps {
 	struct flame_mapped {
-		uint64_t from, to, ts;
-		uint64_t offset; /* in the file, of from */
+		uint64_t from, to, ts; /* ts: 0 of PROCMAPS */
+		uint64_t offset;       /* in the file, of from; of PROCMAPS from its first mapping on */
 		int32_t pid;
 		struct flame_elf *elf; /* of all that are it; it is the maps' own */
 	} * v;			       /* by pid, from, ts */
@@ -71,6 +62,8 @@ struct flame_maps {
 	size_t n_elves;
 };
 
+/* Adds a file's PROCMAPS. Lines that make no sense are left out. -ENOMEM. */
+int flame_procmaps_read(struct flame_maps *m, const struct reader_info *info);
 /* Of all inputs, which are loaded, into as many maps. -ENOMEM; they are to be released in any case. */
 int flame_maps_read(struct flame_maps *v, const struct inputs *in);
 void flame_maps_release(struct flame_maps *m);
@@ -102,7 +95,7 @@ struct flame_event {
 	struct field_load number;     /* callers, tgid, depth, or how often */
 	struct field_load second;   /* another address: the function that was called; a sample's user stack */
 	struct field_load from, to; /* of a call, ns */
-	struct field_load mode, comm; /* of a sample */
+	struct field_load mode, hz, comm; /* of a sample */
 };
 
 struct flame_address {
@@ -113,7 +106,7 @@ struct flame_address {
 #define FLAME_NO_TIME UINT64_MAX
 
 struct flame_item {
-	uint64_t ts, ns;   /* ns: of the call; FLAME_NO_TIME: unknown */
+	uint64_t ts, ns;   /* ns: of the call; FLAME_NO_TIME: unknown; a sample's period; 0: not fixed */
 	uint64_t number;   /* depth, how often, or a sample's mode */
 	uint32_t at;	   /* the record in the run */
 	uint32_t first, n; /* addresses */
@@ -150,13 +143,14 @@ struct flame_task {
 	int32_t host; /* the hypervisor's: for which task it works */
 	uint32_t cpu; /* likewise */
 	struct visit visit;
-	uint32_t within, stream; /* of the visit: the frame above its reason; 0: it is not wanted */
-	bool switched;		 /* the hypervisor's CPU: a sched_switch names the task that runs */
-	int32_t runs;		 /* that task */
-	uint32_t runs_by;	 /* the stream of that sched_switch */
-	uint64_t away;		 /* ns, since when it does not run; 0: it does */
-	const char *name;	 /* steps_comm() when its frame was made; another pointer: it is renamed */
-	char comm[16];		 /* by its last sample; "": none since it was renamed */
+	struct flame_places *places; /* of its samples */
+	uint32_t within, stream;     /* of the visit: the frame above its reason; 0: it is not wanted */
+	bool switched;		     /* the hypervisor's CPU: a sched_switch names the task that runs */
+	int32_t runs;		     /* that task */
+	uint32_t runs_by;	     /* the stream of that sched_switch */
+	uint64_t away;		     /* ns, since when it does not run; 0: it does */
+	const char *name; /* steps_comm() when its frame was made; another pointer: it is renamed */
+	char comm[16];	  /* by its last sample; "": none since it was renamed */
 	struct flame_call *calls;
 	size_t n;
 };
@@ -239,8 +233,27 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 
 /* Spans, which flame_part() gives where they are asked for. -ENOMEM. */
 int flame_spans_open(struct flame *f, const struct inputs *in);
-/* vcpu-stacks.c: the sums of states become frames. -ENOMEM. */
-int flame_states_end(struct flame *f);
+
+/* Place of a CPU when a sample came due. */
+enum flame_place {
+	PLACE_UNKNOWN, /* no visits, or no fixed rate: where perf books it */
+	PLACE_HYP,
+	PLACE_GUEST,
+	PLACE_HOST,
+	PLACE_UNDECIDED /* too close to a visit's edge, or events were lost */
+};
+
+/* The last visits of a CPU, and when its samples were taken. */
+struct flame_places;
+
+int flame_places_open(struct flame_task *t); /* once; -ENOMEM */
+/* t: the CPU's hypervisor, whose places are open. *visit: the one that it was in, or came from last; not of
+ * PLACE_UNKNOWN. */
+enum flame_place flame_place(const struct flame *f, const struct flame_item *i, struct flame_task *t,
+			     const struct span **visit);
+/* Keeps a visit of the CPU that is over. -ENOMEM. */
+int flame_visit_keep(struct flame_task *t, const struct span *visit);
+void flame_visits_forget(struct flame_task *t);
 
 /* calls.c. -ENOMEM. */
 int flame_call_entry(struct flame *f, const struct flame_item *i, const struct flame_address *func);

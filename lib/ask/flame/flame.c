@@ -3,6 +3,7 @@
 #include "ask/flame/flame.h"
 
 #include "ask/states/markers.h"
+#include "ask/states/samples.h"
 #include "ask/flame/flame-priv.h"
 
 /* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */
@@ -112,11 +113,39 @@ static int flame_of_stack(struct flame *f, const struct flame_item *i, const str
 	return flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
 }
 
-/* A stack in the event's own field. A sample's mode is perf's: from 4 on a guest's, without a stack. */
+/* Makes the stack of a sample where its CPU was as it came due. */
+static int flame_sample_place(struct flame *f, const struct flame_item *i, int32_t *pid, size_t *n)
+{
+	struct flame_task *hyp = flame_task_hyp(f, i->input, i->cpu);
+	const char *name, *reason = NULL;
+	const struct span *visit = NULL;
+	enum flame_place place;
+	int ret;
+
+	if (!hyp || flame_places_open(hyp))
+		return -ENOMEM;
+	place = flame_place(f, i, hyp, &visit);
+	if (*n && (place == PLACE_UNKNOWN || place == PLACE_HOST))
+		return 0;
+	*n = 0;
+	if (place == PLACE_HYP || place == PLACE_GUEST)
+		*pid = visit->vcpu ?: *pid; /* another task may have the CPU by now */
+	if (place == PLACE_HYP)
+		reason = steps_why(f->steps, f->v[i->input].in, i->input, visit->why);
+	if (place == PLACE_UNKNOWN && i->number >= SAMPLE_GUEST_KERNEL)
+		place = PLACE_GUEST;
+	name = (const char *const[]){ FLAME_UNKNOWN, FLAME_HYP, FLAME_IN_GUEST, FLAME_IN_HOST,
+				      FLAME_UNDECIDED }[place];
+	ret = flame_tree_name(f->tree, name, SIZE_MAX, &f->names[(*n)++]);
+	return ret || !reason ? ret : flame_tree_name(f->tree, reason, SIZE_MAX, &f->names[(*n)++]);
+}
+
+/* A stack in the event's own field. */
 static int flame_of_field(struct flame *f, const struct flame_item *i, const struct flame_address *a)
 {
 	const struct merge_record *m = &f->run->v[i->at];
 	bool sample = i->kind == FLAME_SAMPLE;
+	int32_t pid = i->pid;
 	char comm[16] = { 0 };
 	const uint8_t *data;
 	int ret = 0;
@@ -132,10 +161,9 @@ static int flame_of_field(struct flame *f, const struct flame_item *i, const str
 	if (*comm)
 		ret = flame_task_called(f, i->input, i->pid, i->cpu, comm);
 	ret = ret ?: flame_stack_names(f, i, a, f->names, &n);
-	if (!ret && sample && !n)
-		ret = flame_tree_name(f->tree, i->number >= 4 ? FLAME_IN_GUEST : FLAME_UNKNOWN, SIZE_MAX,
-				      &f->names[n++]);
-	return ret ?: flame_stack_count(f, i->input, i->pid, i->cpu, f->names, n, NULL, 0);
+	if (!ret && sample)
+		ret = flame_sample_place(f, i, &pid, &n);
+	return ret ?: flame_stack_count(f, i->input, pid, i->cpu, f->names, n, NULL, 0);
 }
 
 /* A function below the one that called it. */
@@ -342,6 +370,62 @@ void flame_close(struct flame *f)
 	free(f);
 }
 
+/* *frame: of the vCPU, below its guest or, where nothing names that, its host; 0: it is not wanted. */
+static int vcpu_frame(struct flame *f, const struct state_owner *o, uint32_t *frame)
+{
+	const struct flame_input *host = &f->v[o->input];
+	uint32_t machine = host->skip ? 0 : host->frame;
+	char name[32];
+	int ret = 0;
+
+	if (o->guest_name) {
+		f->text.len = 0;
+		buf_printf(&f->text, FLAME_GUEST "%s", o->guest_name);
+		machine = 0;
+		if (!buf_str(&f->text))
+			ret = -ENOMEM;
+		else if (flame_listed(&f->opts.machines, o->guest_name) ||
+			 flame_listed(&f->opts.machines, buf_str(&f->text)))
+			ret = flame_tree_named(f->tree, FLAME_ROOT, buf_str(&f->text), &machine);
+	}
+	snprintf(name, sizeof(name), o->vcpu == STATE_NO_CPU ? "thread %d" : "vCPU %u",
+		 o->vcpu == STATE_NO_CPU ? (unsigned int)o->pid : o->vcpu);
+	*frame = 0;
+	return ret || !machine ? ret : flame_tree_named(f->tree, machine, name, frame);
+}
+
+/* The sums of states become frames: machine, vCPU, state, reason. */
+static int flame_states_end(struct flame *f)
+{
+	int ret = states_end(f->states);
+
+	for (size_t i = 0; i < f->totals.n && !ret; i++) {
+		const struct state_total *t = &f->totals.v[i];
+		uint32_t frame = 0;
+
+		ret = t->owner ? vcpu_frame(f, t->owner, &frame) : 0;
+		for (size_t k = 0; frame && k < t->n_causes && !ret; k++) {
+			const struct state_cause *cause = &t->causes[k];
+			const struct state_span like = { .owner = t->owner,
+							 .why = cause->why,
+							 .reason = cause->reason };
+			const char *reason = states_reason(f->states, &like);
+			size_t side = f->v[t->owner->input].side;
+			uint32_t at;
+
+			ret = flame_tree_named(f->tree, frame, state_name(cause->state), &at);
+			if (!ret && reason)
+				ret = flame_tree_named(f->tree, at, reason, &at);
+			if (ret)
+				break;
+			flame_tree_add(f->tree, at, side, FLAME_NS, cause->sum.ns);
+			flame_tree_add(f->tree, at, side, FLAME_CALLS, cause->sum.n);
+		}
+	}
+	f->counts.others = states_left_out(f->states);
+	return ret;
+}
+
 int flame_end(struct flame *f)
 {
 	int ret = f->states ? flame_states_end(f) : 0;
@@ -357,7 +441,7 @@ int flame_end(struct flame *f)
 		const struct flame_task *t = &f->tasks[i];
 
 		if (t->epoch == f->v[t->input].epoch)
-			f->counts.open += t->n + t->visit.open;
+			f->counts.open += t->n + (t->visit.open && !f->v[t->input].hyp_functions);
 		else
 			f->counts.lost += t->n;
 	}

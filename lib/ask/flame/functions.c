@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Names of functions by kallsyms, and of what processes have mapped by PROCMAPS. */
+/* Names of functions by kallsyms. */
 #include "ask/flame/flame-priv.h"
 
 #include "base/cursor.h"
@@ -12,18 +12,13 @@ static bool symbol_blank(uint8_t ch)
 	return ch == ' ' || ch == '\t';
 }
 
-static void symbol_blanks(struct cursor *c)
-{
-	while (c->p < c->end && symbol_blank(*c->p))
-		c->p++;
-}
-
 /* The next word of a line, of no bytes at its end. */
 static const char *symbol_word(struct cursor *c, size_t *len)
 {
 	const uint8_t *from;
 
-	symbol_blanks(c);
+	while (c->p < c->end && symbol_blank(*c->p))
+		c->p++;
 	from = c->p;
 	while (c->p < c->end && !symbol_blank(*c->p))
 		c->p++;
@@ -74,68 +69,6 @@ void flame_symbol_text(const struct flame_symbols *s, size_t symbol, struct buf 
 	buf_add(out, module, (size_t)(f->name + f->module - module));
 }
 
-/* "PID LINES COMMAND", then lines "START END PATH", numbers are hexadecimal */
-static int maps_add(struct flame_symbols *s, const struct dat_text *text)
-{
-	struct cursor c = cursor_at(text->data, text->len), head;
-	const char *line, *slash;
-	uint64_t pid;
-	size_t len;
-	int ret = 0;
-
-	if (!cursor_line(&c, &line, &len))
-		return 0;
-	head = cursor_at(line, len);
-	if (!symbol_hex(&head, &pid) || pid > INT32_MAX)
-		return 0;
-	while (!ret && cursor_line(&c, &line, &len)) {
-		struct cursor at = cursor_at(line, strnlen(line, len));
-		struct flame_map to = { .pid = (int64_t)pid };
-
-		if (!symbol_hex(&at, &to.from) || !symbol_hex(&at, &to.to) || to.from >= to.to)
-			continue;
-		symbol_blanks(&at);
-		to.name = (const char *)at.p;
-		to.len = cursor_left(&at);
-		slash = memrchr(to.name, '/', to.len);
-		if (slash) {
-			to.len -= (size_t)(slash + 1 - to.name);
-			to.name = slash + 1;
-		}
-		if (to.len)
-			ret = array_push(&s->maps, &s->n_maps, &to, sizeof(to));
-	}
-	return ret;
-}
-
-static int map_cmp(const void *a, const void *b)
-{
-	const struct flame_map *x = a, *y = b;
-
-	return ORDER(x->pid, y->pid) ?: ORDER(x->from, y->from);
-}
-
-static bool map_before(const void *entry, const void *key)
-{
-	const struct flame_map *m = entry, *k = key;
-
-	return m->pid != k->pid ? m->pid < k->pid : m->to <= k->from;
-}
-
-void flame_address_text(const struct flame_symbols *s, int64_t pid, uint64_t addr, struct buf *out)
-{
-	struct flame_map key = { .pid = pid, .from = addr };
-	size_t i = array_lower_bound(s->maps, s->n_maps, sizeof(*s->maps), map_before, &key);
-	const struct flame_map *m = &s->maps[i];
-
-	if (i < s->n_maps && m->pid == pid && m->from <= addr && addr < m->to) {
-		buf_add(out, m->name, m->len);
-		buf_printf(out, "+0x%" PRIx64, addr - m->base);
-	} else {
-		buf_printf(out, "0x%" PRIx64, addr);
-	}
-}
-
 int flame_symbols_read(struct flame_symbols *s, const struct reader_info *info)
 {
 	struct cursor c = cursor_at(info->kallsyms.len ? info->kallsyms.data : "", info->kallsyms.len);
@@ -163,24 +96,12 @@ int flame_symbols_read(struct flame_symbols *s, const struct reader_info *info)
 			to.module = (uint32_t)(module + of_module - to.name); /* with what lies between */
 		ret = array_push(&s->v, &s->n, &to, sizeof(to));
 	}
-	for (size_t i = 0; i < info->n_options && !ret; i++)
-		if (info->options[i].id == DAT_PROCMAPS)
-			ret = maps_add(s, &info->options[i].data);
 	array_sort(s->v, s->n, sizeof(*s->v), symbol_cmp);
-	array_sort(s->maps, s->n_maps, sizeof(*s->maps), map_cmp);
-	for (size_t i = 0; i < s->n_maps; i++) { /* a file's mappings lie one behind the other */
-		struct flame_map *m = &s->maps[i], *last = i ? m - 1 : m;
-		bool same = i && last->pid == m->pid && last->len == m->len &&
-			    !memcmp(last->name, m->name, m->len);
-
-		m->base = same ? last->base : m->from;
-	}
 	return ret;
 }
 
 void flame_symbols_release(struct flame_symbols *s)
 {
 	free(s->v);
-	free(s->maps);
 	*s = (struct flame_symbols){ 0 };
 }

@@ -102,6 +102,7 @@ int flame_events_open(struct flame_input *in)
 		to->from = flame_field(k->event, "calltime");
 		to->to = flame_field(k->event, "rettime");
 		to->mode = flame_field(k->event, "mode");
+		to->hz = flame_field(k->event, "hz");
 		to->comm = flame_field(k->event, "comm");
 		if (flame_field_fits(&to->where, r->kind) &&
 		    (!r->second || flame_field_fits(&to->second, r->kind)))
@@ -197,6 +198,8 @@ static int item_fill(const struct flame_input *in, const struct flame_event *e, 
 	if (item->kind == FLAME_SAMPLE) {
 		item->tgid = (int32_t)item->number;
 		item->number = item_number(&e->mode, m, 0);
+		said = item_number(&e->hz, m, 0);
+		item->ns = said ? 1000000000 / said : 0;
 		return item_sample(in, e, m, own, item);
 	}
 	if (item->kind == FLAME_ARRAY) {
@@ -410,8 +413,10 @@ struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu)
 
 void flame_tasks_release(struct flame *f)
 {
-	for (size_t i = 0; i < f->n_tasks; i++)
+	for (size_t i = 0; i < f->n_tasks; i++) {
 		free(f->tasks[i].calls);
+		free(f->tasks[i].places);
+	}
 	free(f->tasks);
 	map_release(&f->by_key);
 }
@@ -439,7 +444,7 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 	if (symbol)
 		flame_symbol_text(&in->symbols, a->symbol, &f->text);
 	else if (!flame_maps_text(in->maps, pid, f->now, a->addr, &f->text))
-		flame_address_text(&in->symbols, pid, a->addr, &f->text);
+		buf_printf(&f->text, "0x%" PRIx64, a->addr);
 	if (!buf_str(&f->text))
 		return -ENOMEM;
 	ret = flame_tree_name(f->tree, buf_str(&f->text), f->text.len, out);

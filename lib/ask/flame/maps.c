@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The maps that a profile has of the processes that it met. */
 #include "ask/flame/flame-priv.h"
+#include "base/cursor.h"
 
 #include <limits.h>
 
@@ -36,6 +37,20 @@ static void flame_map_event_open(struct flame_map_event *to, const struct input 
 	to->id = fits ? (unsigned int)e->id : UINT_MAX;
 }
 
+static int flame_map_add(struct flame_maps *m, struct flame_mapped *to, const struct flame_elf_key *key)
+{
+	for (size_t i = m->n_elves; i-- && !to->elf;) /* neighbours are most often of one file */
+		to->elf = flame_elf_is(m->elves[i], key) ? m->elves[i] : NULL;
+	if (!to->elf) {
+		to->elf = flame_elf_new(key);
+		if (!to->elf || array_push(&m->elves, &m->n_elves, &to->elf, sizeof(to->elf))) {
+			flame_elf_free(to->elf);
+			return -ENOMEM;
+		}
+	}
+	return array_push(&m->v, &m->n, to, sizeof(*to));
+}
+
 static int flame_map_take(struct flame_maps *m, const struct flame_map_event *e, const struct merge_record *r)
 {
 	struct flame_mapped to = { .ts = r->ts };
@@ -55,16 +70,7 @@ static int flame_map_take(struct flame_maps *m, const struct flame_map_event *e,
 	key.path_len = strnlen(key.path, key.path_len);
 	to.pid = (int32_t)tgid;
 	to.to = to.from + len;
-	for (size_t i = m->n_elves; i-- && !to.elf;) /* neighbours are most often of one file */
-		to.elf = flame_elf_is(m->elves[i], &key) ? m->elves[i] : NULL;
-	if (!to.elf) {
-		to.elf = flame_elf_new(&key);
-		if (!to.elf || array_push(&m->elves, &m->n_elves, &to.elf, sizeof(to.elf))) {
-			flame_elf_free(to.elf);
-			return -ENOMEM;
-		}
-	}
-	return array_push(&m->v, &m->n, &to, sizeof(to));
+	return flame_map_add(m, &to, &key);
 }
 
 static bool flame_maps_want(void *ctx, size_t input, size_t buffer, unsigned int cpu)
@@ -82,6 +88,48 @@ static int flame_mapped_cmp(const void *a, const void *b)
 	return ORDER(x->pid, y->pid) ?: ORDER(x->from, y->from) ?: ORDER(x->ts, y->ts);
 }
 
+/* "PID LINES COMMAND", then lines "START END PATH"; numbers are hexadecimal. */
+static int flame_procmap_take(struct flame_maps *m, const struct dat_text *text)
+{
+	struct cursor c = cursor_at(text->data, text->len);
+	char line[PATH_MAX + 64];
+	unsigned int pid = 0;
+	const char *at;
+	size_t len;
+	int ret = 0;
+
+	for (bool first = true; !ret && cursor_line(&c, &at, &len); first = false) {
+		struct flame_elf_key key = { .id = (const uint8_t *)"" };
+		struct flame_mapped to = { .pid = (int32_t)pid };
+		int path = 0;
+
+		snprintf(line, sizeof(line), "%.*s", (int)(len < sizeof(line) ? len : sizeof(line)), at);
+		if (first && (sscanf(line, "%x", &pid) != 1 || pid > INT32_MAX))
+			break;
+		if (first || sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &to.from, &to.to, &path) != 2 ||
+		    !path || !line[path] || to.from >= to.to)
+			continue;
+		key.path = line + path;
+		key.path_len = strlen(key.path);
+		ret = flame_map_add(m, &to, &key);
+	}
+	return ret;
+}
+
+int flame_procmaps_read(struct flame_maps *m, const struct reader_info *info)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < info->n_options && !ret; i++)
+		if (info->options[i].id == DAT_PROCMAPS)
+			ret = flame_procmap_take(m, &info->options[i].data);
+	array_sort(m->v, m->n, sizeof(*m->v), flame_mapped_cmp);
+	for (size_t i = 1; i < m->n; i++) /* a file's mappings lie one behind the other */
+		if (m->v[i].pid == m->v[i - 1].pid && m->v[i].elf == m->v[i - 1].elf)
+			m->v[i].offset = m->v[i - 1].offset + m->v[i].from - m->v[i - 1].from;
+	return ret;
+}
+
 int flame_maps_read(struct flame_maps *v, const struct inputs *in)
 {
 	struct inputs whole = *in; /* maps may have been recorded before the part of time that is read */
@@ -95,11 +143,12 @@ int flame_maps_read(struct flame_maps *v, const struct inputs *in)
 	if (!r.events)
 		return -ENOMEM;
 	for (size_t i = 0; i < in->n; i++) {
+		ret = ret ?: flame_procmaps_read(&v[i], reader_info(in->v[i].reader));
 		flame_map_event_open(&r.events[i], &in->v[i]);
 		any = any || r.events[i].id != UINT_MAX;
 	}
 	whole.from = whole.to = 0;
-	if (any)
+	if (any && !ret)
 		ret = timeline_open(&t, &whole, flame_maps_want, &r, NULL);
 	while (t && !ret && (ret = merge_take(t->merge, &run)) > 0) {
 		ret = 0;

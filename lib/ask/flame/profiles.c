@@ -137,22 +137,6 @@ static int pprof_sample(void *ctx, const struct flame_frame *f, const uint64_t *
 	return profile_flush(&o->out, o->fd, PROFILE_FLUSH);
 }
 
-/* A function and its location, which have the number of the name, as the name has in the table of strings. */
-static void pprof_function(struct buf *out, uint32_t name)
-{
-	size_t message = pb_open(out, PPROF_FUNCTION), line;
-
-	pb_number(out, PPROF_ID, name);
-	pb_number(out, PPROF_FUNCTION_NAME, name);
-	pb_close(out, message);
-	message = pb_open(out, PPROF_LOCATION);
-	pb_number(out, PPROF_ID, name);
-	line = pb_open(out, PPROF_LOCATION_LINE);
-	pb_number(out, PPROF_LINE_FUNCTION, name);
-	pb_close(out, line);
-	pb_close(out, message);
-}
-
 /* Each number is that of the next string; returns the one after these. */
 static uint32_t pprof_sample_type(struct buf *out, uint32_t next, const char *type, const char *unit)
 {
@@ -177,8 +161,19 @@ int profile_pprof(const struct flame_profile *p, int fd)
 	pb_text(&o.out, PPROF_STRING, "", 0); /* 0 is no text */
 	for (uint32_t i = 1; i < n; i++) {
 		const char *name = flame_tree_text(p->tree, i);
+		size_t message = pb_open(&o.out, PPROF_FUNCTION), line;
 
-		pprof_function(&o.out, i);
+		/* the function and its location have the number of the name, as it has in the table of
+		 * strings */
+		pb_number(&o.out, PPROF_ID, i);
+		pb_number(&o.out, PPROF_FUNCTION_NAME, i);
+		pb_close(&o.out, message);
+		message = pb_open(&o.out, PPROF_LOCATION);
+		pb_number(&o.out, PPROF_ID, i);
+		line = pb_open(&o.out, PPROF_LOCATION_LINE);
+		pb_number(&o.out, PPROF_LINE_FUNCTION, i);
+		pb_close(&o.out, line);
+		pb_close(&o.out, message);
 		pb_text(&o.out, PPROF_STRING, name, strlen(name));
 	}
 	next = pprof_sample_type(&o.out, n, p->diff ? "before" : types[p->weight], unit);

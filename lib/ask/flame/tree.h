@@ -23,7 +23,9 @@ enum flame_weight {
 #define FLAME_UNKNOWN	"[unknown]"
 #define FLAME_HYP	"[hyp]"
 #define FLAME_IN_GUEST	"[guest]" /* in a host's sample of a vCPU that runs its guest */
-#define FLAME_GUEST	"guest:"  /* before the names of guests, the first frames of their stacks */
+#define FLAME_IN_HOST	"[host]"  /* in one that perf books to the guest */
+#define FLAME_UNDECIDED "[undecided]"
+#define FLAME_GUEST	"guest:" /* before the names of guests, the first frames of their stacks */
 
 struct flame_tree; /* opaque */
 

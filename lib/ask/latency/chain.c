@@ -391,17 +391,6 @@ static int chain_stray(struct chain *c, const struct chain_slot *s, const struct
 	return c->to.add(c->to.ctx, maybe ? CHAIN_UNDECIDED : CHAIN_STRAY, step->row, &step->event, 1);
 }
 
-/* Whether the event is not of the chain that waits there: see chain_step.at. */
-static bool chain_is_other(const struct chain *c, const struct chain_slot *s, const struct chain_step *step)
-{
-	const struct chain_event *first = chain_events(c, s);
-
-	if (!step->at.scope)
-		return false;
-	return step->at.scope != s->at.scope || step->at.value != s->at.value ||
-	       (s->looked && s->last.input == first->input && s->last.ts >= first->ts);
-}
-
 /* The chain that waits in the slot continues. */
 static int chain_go(struct chain *c, struct chain_slot *s, const struct chain_step *step, bool unclear)
 {
@@ -458,6 +447,7 @@ static int chain_look(struct chain *c, const struct chain_step *step, struct cha
 int chain_take(struct chain *c, const struct chain_step *step)
 {
 	struct chain_going g = { .v = { step->event }, .carry = step->carry, .row = step->row };
+	const struct chain_event *first;
 	struct chain_slot *s;
 	bool unclear, other;
 	int ret = chain_settle(c, step->event.ts);
@@ -467,7 +457,11 @@ int chain_take(struct chain *c, const struct chain_step *step)
 	ret = ret ?: chain_look(c, step, &s, &unclear);
 	if (ret || !s)
 		return ret ? ret : chain_stray(c, NULL, step);
-	other = s->waiting && chain_is_other(c, s, step);
+	first = chain_events(c, s);
+	/* not of the chain that waits there: see chain_step.at */
+	other = s->waiting && step->at.scope &&
+		(step->at.scope != s->at.scope || step->at.value != s->at.value ||
+		 (s->looked && s->last.input == first->input && s->last.ts >= first->ts));
 	s->looked = true;
 	s->last = step->event;
 	s->onward = step->next;

@@ -35,16 +35,6 @@ static struct latency_key_of key_of_kvm(const struct input *in, const char *even
 	return (struct latency_key_of){ .by = BY_VCPU };
 }
 
-/* The task that a sched event is about: of a sched_switch the one that `switched` names. */
-static struct latency_key_of key_of_sched(struct tep_event *event, const char *switched)
-{
-	const char *field = strcmp(event->name, "sched_switch") ? "pid" : switched;
-
-	if (!tep_find_field(event, field))
-		return (struct latency_key_of){ .by = BY_PID };
-	return (struct latency_key_of){ .by = BY_FIELD, .field = field };
-}
-
 static struct event_keys keys_of_event(const struct inputs *in, const struct event_words *words,
 				       const char *switched)
 {
@@ -66,7 +56,11 @@ static struct event_keys keys_of_event(const struct inputs *in, const struct eve
 			} else if (!strcmp(system, "kvm")) {
 				keys.vcpu = key_of_kvm(f, words->name);
 			} else if (!strcmp(system, "sched")) {
-				keys.pid = key_of_sched(known->event, switched);
+				/* the task that it is about: of a sched_switch the one that `switched` names
+				 */
+				keys.pid.field = strcmp(words->name, "sched_switch") ? "pid" : switched;
+				keys.pid.by =
+					tep_find_field(known->event, keys.pid.field) ? BY_FIELD : BY_PID;
 				/* from one switch to the next of a CPU: pid 0 is on all of them */
 				if (!strcmp(words->name, "sched_switch"))
 					keys.cpu.by = BY_CPU;

@@ -216,21 +216,6 @@ static int latency_loses(struct latency *l, uint32_t stream, uint64_t from)
 	return 0;
 }
 
-/* Events of the stream were lost until that time. */
-static void latency_found(struct latency *l, uint32_t stream, uint64_t until)
-{
-	const struct merge_stream *at = merge_stream_at(l->t->merge, stream);
-	struct latency_key place = latency_place(l, at->input, at->cpu);
-	struct losses_place *p;
-
-	if (!l->losing[stream])
-		return;
-	l->losing[stream] = false;
-	p = &l->losses.v[latency_keys_find(&l->losses.places, &place)];
-	if (!--p->open)
-		p->v[p->n - 1].to = until < p->v[p->n - 1].from ? p->v[p->n - 1].from : until;
-}
-
 /* The losses before the first records. */
 int latency_losses_begin(struct latency *l)
 {
@@ -309,16 +294,6 @@ static void line_close(struct line *line)
 	line->windows += any;
 }
 
-/* While surveying, in the order of time. -ENOMEM. */
-static int lines_injected(struct lines *l, uint64_t scope, uint64_t value)
-{
-	struct line new = { .scope = scope, .value = value }, *line = lines_find(l, scope, value);
-
-	if (line)
-		line_close(line);
-	return line || l->n == LINES_MAX ? 0 : array_push(&l->v, &l->n, &new, sizeof(new));
-}
-
 static void lines_handler(struct lines *l, uint64_t scope, uint64_t value)
 {
 	uint32_t irq = (uint32_t)(value >> 32);
@@ -367,35 +342,26 @@ void lines_settle(struct lines *l)
 	}
 }
 
-/* Then: whether the guest's number is known, and KVM's number of a handler on that vCPU; 0: unknown. */
-static bool lines_known(const struct lines *l, uint64_t scope, uint64_t value)
-{
-	const struct line *line = lines_find(l, scope, value);
-
-	return line && line->known;
-}
-
-static uint32_t lines_of_handler(const struct lines *l, uint64_t scope, uint64_t value)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (l->v[i].known && l->v[i].scope == scope && l->v[i].of == (uint32_t)(value >> 32) &&
-		    (uint32_t)l->v[i].value == (uint32_t)value)
-			return (uint32_t)(l->v[i].value >> 32);
-	return 0;
-}
-
 /* An interrupt whose number means another one in the guest: see struct lines. False: it is of no chain. */
 static bool latency_line(struct latency *l, struct latency_hit *h)
 {
 	struct latency_key *look = &h->step.look;
-	uint32_t number;
+	const struct line *line;
+	uint32_t number = 0;
 
 	if (h->step.point) {
-		number = lines_of_handler(&l->lines, look->scope, look->value);
+		for (line = l->lines.v; line < l->lines.v + l->lines.n; line++)
+			if (line->known && line->scope == look->scope &&
+			    line->of == (uint32_t)(look->value >> 32) &&
+			    (uint32_t)line->value == (uint32_t)look->value) {
+				number = (uint32_t)(line->value >> 32);
+				break;
+			}
 		look->value = (uint32_t)look->value | (uint64_t)number << 32;
 		return number;
 	}
-	if (lines_known(&l->lines, h->step.carry.scope, h->step.carry.value))
+	line = lines_find(&l->lines, h->step.carry.scope, h->step.carry.value);
+	if (line && line->known)
 		return true;
 	l->rows.v[h->step.row].undecided++;
 	return false;
@@ -429,13 +395,23 @@ static int latency_follow(struct latency *l, struct latency_hit *h)
 	bool last = term->point + 1 == plan->n_points;
 	const struct merge_stream *at = h->kind == HIT_POINT ? NULL : merge_stream_at(l->t->merge, h->stream);
 	struct latency_input *v = at ? &l->v[at->input] : NULL;
+	struct latency_key place;
+	struct losses_place *p;
+	uint64_t until;
 	int ret = 0;
 
 	switch (h->kind) {
 	case HIT_LOSES:
 		return latency_loses(l, h->stream, latency_time(l, at, h->raw, false));
 	case HIT_LOST:
-		latency_found(l, h->stream, latency_time(l, at, h->raw, true));
+		if (!l->losing[h->stream])
+			return 0;
+		l->losing[h->stream] = false;
+		place = latency_place(l, at->input, at->cpu);
+		p = &l->losses.v[latency_keys_find(&l->losses.places, &place)];
+		until = latency_time(l, at, h->raw, true);
+		if (!--p->open)
+			p->v[p->n - 1].to = until < p->v[p->n - 1].from ? p->v[p->n - 1].from : until;
 		return 0;
 	case HIT_BEGIN:
 		if (l->started[h->stream])
@@ -498,8 +474,15 @@ int latency_after(void *ctx, struct pass_run *run)
 			continue;
 		else if (h->step.point)
 			lines_handler(&l->lines, h->step.look.scope, h->step.look.value);
-		else
-			ret = lines_injected(&l->lines, h->step.carry.scope, h->step.carry.value);
+		else {
+			struct line new = { .scope = h->step.carry.scope, .value = h->step.carry.value };
+			struct line *line = lines_find(&l->lines, new.scope, new.value);
+
+			if (line)
+				line_close(line);
+			else if (l->lines.n < LINES_MAX)
+				ret = array_push(&l->lines.v, &l->lines.n, &new, sizeof(new));
+		}
 	}
 	l->paused |= r->paused;
 	l->lost |= r->lost;

@@ -55,23 +55,6 @@ static int vcpu_map_by_tid(const void *a, const void *b)
 	return ORDER(x->tid, y->tid);
 }
 
-/* A line "1793 vhost-1781" of the file's tasks. */
-static int vcpu_map_add_task(struct vcpu_map_input *v, const char *line, size_t len)
-{
-	char text[64], *end;
-	struct vcpu_map_vhost task;
-
-	if (len >= sizeof(text))
-		return 0;
-	memcpy(text, line, len);
-	text[len] = '\0';
-	task.tid = strtoll(text, &end, 10);
-	if (end == text || strncmp(end, " vhost-", 7) || end[7] < '0' || end[7] > '9')
-		return 0;
-	task.owner = strtoll(end + 7, &end, 10);
-	return *end ? 0 : array_push(&v->vhosts, &v->n_vhosts, &task, sizeof(task));
-}
-
 /* Adds the guests that a file names, and its vhost threads. */
 static int vcpu_map_add_input(struct vcpu_map *w, size_t input)
 {
@@ -89,8 +72,19 @@ static int vcpu_map_add_input(struct vcpu_map *w, size_t input)
 	for (size_t i = 0; i < in->n_guests && !ret; i++)
 		ret = vcpu_map_add(w, in->guests[i].name, in->guests[i].trace_id, &v->named[i]);
 	v->lone = in->n_guests == 1 ? v->named[0] : VCPU_MAP_NOBODY;
-	while (!ret && cursor_line(&c, &line, &len))
-		ret = vcpu_map_add_task(v, line, len);
+	while (!ret && cursor_line(&c, &line, &len)) {
+		char text[64], *end;
+		struct vcpu_map_vhost task;
+
+		/* "1793 vhost-1781" */
+		snprintf(text, sizeof(text), "%.*s", (int)(len < sizeof(text) ? len : 0), line);
+		task.tid = strtoll(text, &end, 10);
+		if (end == text || strncmp(end, " vhost-", 7) || end[7] < '0' || end[7] > '9')
+			continue;
+		task.owner = strtoll(end + 7, &end, 10);
+		if (!*end)
+			ret = array_push(&v->vhosts, &v->n_vhosts, &task, sizeof(task));
+	}
 	if (v->n_vhosts)
 		qsort(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), vcpu_map_by_tid);
 	return ret;
@@ -111,15 +105,6 @@ uint32_t vcpu_map_vcpu(const struct vcpu_map *w, size_t input, int64_t tid, uint
 		return VCPU_MAP_NOBODY;
 	*vcpu = of->cpu;
 	return w->v[input].named[guest - in->guests];
-}
-
-/* The process that a kernel thread called vhost-PID works for; other threads stand for themselves. */
-static int64_t vcpu_map_works_for(const struct vcpu_map *w, size_t input, int64_t tid)
-{
-	const struct vcpu_map_input *v = &w->v[input];
-	size_t i = array_lower_bound(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), vcpu_map_below_tid, &tid);
-
-	return i < v->n_vhosts && v->vhosts[i].tid == tid ? v->vhosts[i].owner : tid;
 }
 
 int vcpu_map_open(struct vcpu_map **out, const struct inputs *in)
@@ -243,8 +228,13 @@ static bool latency_guest_key(const struct latency_taker *t, const struct vcpu_m
 static bool latency_worker(const struct latency_taker *t, const struct vcpu_map *w, int64_t tid,
 			   struct latency_key *key)
 {
+	const struct vcpu_map_input *v = &w->v[t->input];
+	size_t i = array_lower_bound(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), vcpu_map_below_tid, &tid);
+	bool vhost = i < v->n_vhosts && v->vhosts[i].tid == tid;
+
+	/* a kernel thread called vhost-PID works for that process; others stand for themselves */
 	*key = (struct latency_key){ latency_scope(SCOPE_INPUT, t->input),
-				     (uint64_t)vcpu_map_works_for(w, t->input, tid) };
+				     (uint64_t)(vhost ? v->vhosts[i].owner : tid) };
 	return tid > 0;
 }
 

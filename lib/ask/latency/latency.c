@@ -39,33 +39,25 @@ static bool queue_bytes(struct tep_event *e, const struct merge_record *m, uint6
 	return true;
 }
 
-static struct queue *queue_find(struct queues *q, const struct queue *wanted)
-{
-	struct queue others = { .device = -1, .others = true };
-
-	for (size_t i = 0; i < q->n; i++)
-		if (q->v[i].others || (q->v[i].input == wanted->input && q->v[i].device == wanted->device &&
-				       !strcmp(q->v[i].name, wanted->name)))
-			return &q->v[i];
-	if (array_push(&q->v, &q->n, q->n < QUEUES_MAX ? wanted : &others, sizeof(*wanted)))
-		return NULL;
-	return &q->v[q->n - 1];
-}
-
 static int queue_add(struct queues *q, struct tep_event *e, size_t input, const struct merge_record *m)
 {
+	const struct queue others = { .device = -1, .others = true };
 	struct queue key = { .input = input }, *to;
 	uint64_t out, in, device;
 	const uint8_t *name;
-	size_t n;
+	size_t n, i = 0;
 
 	key.device = queue_field(e, m, "device", -1, &device) ? (int64_t)device : -1;
 	field_bytes(tep_find_field(e, "queue"), m->data, m->len, &name, &n);
 	snprintf(key.name, sizeof(key.name), "%.*s", (int)(n < sizeof(key.name) ? n : sizeof(key.name)),
 		 name);
-	to = queue_find(q, &key);
-	if (!to)
+	while (i < q->n && !q->v[i].others &&
+	       (q->v[i].input != input || q->v[i].device != key.device ||
+		strcmp(q->v[i].name, key.name) != 0))
+		i++;
+	if (i == q->n && array_push(&q->v, &q->n, i < QUEUES_MAX ? &key : &others, sizeof(key)))
 		return -ENOMEM;
+	to = &q->v[i];
 	queue_field(e, m, "out", -1, &out);
 	queue_field(e, m, "in", -1, &in);
 	to->buffers++;
@@ -200,31 +192,6 @@ uint64_t latency_bound(const struct chain_event *a, const struct chain_event *b)
 	return a->bound > UINT64_MAX - b->bound ? UINT64_MAX : a->bound + b->bound;
 }
 
-static void latency_rows_release(struct latency_rows *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		for (size_t k = 0; k < CHAIN_POINTS_MAX; k++)
-			histogram_release(&r->v[i].stages[k]);
-	free(r->v);
-	free(r->worst);
-	latency_keys_release(&r->keys);
-	*r = (struct latency_rows){ 0 };
-}
-
-/* Keeps the longest, in their order; of equal ones the first. */
-static void latency_rows_worst(struct latency_rows *r, size_t most, const struct latency_worst *one)
-{
-	size_t at = r->n_worst;
-
-	while (at && r->worst[at - 1].took < one->took)
-		at--;
-	if (at == most)
-		return;
-	r->n_worst += r->n_worst < most;
-	memmove(&r->worst[at + 1], &r->worst[at], (r->n_worst - 1 - at) * sizeof(*one));
-	r->worst[at] = *one;
-}
-
 uint64_t latency_begun(const struct latency_row *r, size_t n_points)
 {
 	uint64_t n = r->stages[n_points - 1].n + r->undecided + r->lost + r->refused;
@@ -240,6 +207,7 @@ static int latency_row_done(struct latency *l, uint32_t row, const struct chain_
 	struct latency_row *r = &all->v[row];
 	struct latency_worst one = { .took = v[n - 1].ts - v[0].ts, .row = row };
 	int ret = histogram_add(&r->stages[n - 1], one.took);
+	size_t at = all->n_worst;
 
 	for (size_t i = 0; i + 1 < n && !ret; i++) {
 		uint64_t bound = latency_bound(&v[i], &v[i + 1]);
@@ -249,7 +217,14 @@ static int latency_row_done(struct latency *l, uint32_t row, const struct chain_
 			ret = histogram_add(&r->stages[i], v[i + 1].ts - v[i].ts);
 	}
 	memcpy(one.v, v, n * sizeof(*v));
-	latency_rows_worst(all, l->plan->worst, &one);
+	/* the longest, in their order; of equal ones the first */
+	while (at && all->worst[at - 1].took < one.took)
+		at--;
+	if (at < l->plan->worst) {
+		all->n_worst += all->n_worst < l->plan->worst;
+		memmove(&all->worst[at + 1], &all->worst[at], (all->n_worst - 1 - at) * sizeof(one));
+		all->worst[at] = one;
+	}
 	return ret || !l->plan->each ? ret : l->plan->each(l->plan->ctx, &one, &r->key, n);
 }
 
@@ -275,37 +250,27 @@ static bool latency_recorded(const struct latency *l, const struct latency_row *
 	return l->plan->strays;
 }
 
-/* The first event of a complete chain whose machine's file began after the chain: another may have been
- * before. */
-static size_t latency_too_early(const struct latency *l, enum chain_fate fate, const struct chain_event *v,
-				size_t n)
-{
-	size_t first = l->plan->recalls;
-
-	if (l->plan->strays || (fate != CHAIN_DONE && fate != CHAIN_UNDECIDED))
-		return 0;
-	for (size_t i = first + 1; i < n; i++)
-		if (l->v[v[i].input].begun > v[first].ts ||
-		    v[first].ts - l->v[v[i].input].begun < latency_bound(&v[first], &v[i]))
-			return i;
-	return 0;
-}
-
 /* As chain_results.add; ctx is the struct latency. */
 static int latency_row_add(void *ctx, enum chain_fate fate, uint32_t row, const struct chain_event *v,
 			   size_t n)
 {
 	struct latency *l = ctx;
 	struct latency_row *r;
-	size_t came;
+	size_t first = l->plan->recalls, came;
 
 	if (n == 1 && (fate == CHAIN_STRAY || fate == CHAIN_UNDECIDED) && !l->plan->strays)
 		return 0;
 	r = &l->rows.v[row];
-	came = latency_too_early(l, fate, v, n);
-	if (came) {
-		r->unrecorded[came]++;
-		return 0;
+	/* an event of a complete chain whose machine's file began after the chain: another may have been
+	 * before */
+	for (came = first + 1;
+	     came < n && !l->plan->strays && (fate == CHAIN_DONE || fate == CHAIN_UNDECIDED); came++) {
+		uint64_t begun = l->v[v[came].input].begun;
+
+		if (begun > v[first].ts || v[first].ts - begun < latency_bound(&v[first], &v[came])) {
+			r->unrecorded[came]++;
+			return 0;
+		}
 	}
 	switch (fate) {
 	case CHAIN_DONE:
@@ -447,7 +412,12 @@ void latency_close(struct latency *l)
 	if (!l)
 		return;
 	chain_close(l->chain);
-	latency_rows_release(&l->rows);
+	for (size_t i = 0; i < l->rows.n; i++)
+		for (size_t k = 0; k < CHAIN_POINTS_MAX; k++)
+			histogram_release(&l->rows.v[i].stages[k]);
+	free(l->rows.v);
+	free(l->rows.worst);
+	latency_keys_release(&l->rows.keys);
 	free(l->losing);
 	free(l->started);
 	free(l->recall);

@@ -113,22 +113,17 @@ static const char *path_task_label(const struct path_answer *a, size_t input, in
 	return out;
 }
 
-static const char *path_exit_label(const struct path_answer *a, const struct path_cause *h)
-{
-	enum step_kind kind = h->event.kind == STEP_HYP_ENTER ? STEP_HYP_ENTER : STEP_KVM_EXIT;
-	uint64_t number = kind == STEP_HYP_ENTER ? h->event.a : h->number;
-
-	return steps_class(kind, number, h->event.b) ?: steps_reason(a->steps, h->input, kind, number);
-}
-
 /* Task that had the CPU, waker, or subject of the cause; NULL: nothing. */
 static const char *path_cause_by(const struct path_answer *a, const struct path_cause *h, char out[LABEL])
 {
+	enum step_kind kind = h->event.kind == STEP_HYP_ENTER ? STEP_HYP_ENTER : STEP_KVM_EXIT;
+	uint64_t number = kind == STEP_HYP_ENTER ? h->event.a : h->number;
 	char ns[16];
 
 	switch (h->state) {
 	case PATH_HANDLES:
-		return path_exit_label(a, h);
+		return steps_class(kind, number, h->event.b)
+			       ?: steps_reason(a->steps, h->input, kind, number);
 	case PATH_PENDING:
 	case PATH_SOFTIRQ_PENDING:
 		snprintf(out, LABEL, "%s %llu", h->state == PATH_PENDING ? "irq" : "softirq",

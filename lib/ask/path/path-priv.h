@@ -73,11 +73,6 @@ bool path_vcpu_span(struct path_search *s, struct path_span *sp, const struct pa
 /* A host's thread may act for its guest. True: it does, or the chain ended. */
 bool path_vcpu_acts(struct path_search *s);
 
-/* ---- exits.c ---- */
-
-/* Fills a cause's exits and outside. */
-void path_exits(const struct path_search *s, struct path_cause *h);
-
 /* ---- irq.c ---- */
 
 /* An interrupt, a softirq or an idle CPU acts. */

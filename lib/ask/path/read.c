@@ -294,19 +294,6 @@ static bool path_row_enters(const struct path_row *row, size_t input, int64_t pi
 	return row->kind == STEP_SWITCH && row->input == input && (int32_t)row->a == pid;
 }
 
-/* The task that is waited for comes to a CPU. */
-static void path_moment_of_task(struct path_reading *r, uint64_t nr)
-{
-	const struct path_window *w = &r->f->window;
-	const struct path_row *row = w->n ? &w->v[w->n - 1] : NULL;
-	struct path_moment m;
-
-	if (r->ask->pid < 0 || !row || row->nr != nr || !path_row_enters(row, r->ask->input, r->ask->pid))
-		return;
-	m = path_moment_of_switch(row);
-	path_moment_found(r, &m);
-}
-
 /* Whether the stream's next record ends a loss that began before the moment. */
 static bool path_stream_gap(const struct path_reading *r, size_t stream)
 {
@@ -376,6 +363,7 @@ static int path_run(void *ctx, struct pass_run *run)
 	for (size_t i = 0, k = 0; i < records->n; i++) {
 		const struct merge_record *m = &records->v[i];
 		bool before = r->until && r->streams[m->stream].after;
+		const struct path_row *row = NULL;
 		int32_t next = -1;
 
 		if (!r->f->found && !r->ask->event && !r->waits && m->ts > r->ask->time)
@@ -393,8 +381,14 @@ static int path_run(void *ctx, struct pass_run *run)
 		path_stream_note(r, m, next);
 		if (!r->f->found && r->ask->event)
 			path_moment_of_event(r, m, r->nr + i);
-		else if (!r->f->found && r->waits)
-			path_moment_of_task(r, r->nr + i);
+		else if (!r->f->found && r->waits && r->ask->pid >= 0)
+			row = r->f->window.n ? &r->f->window.v[r->f->window.n - 1] : NULL;
+		/* the task that is waited for comes to a CPU */
+		if (row && row->nr == r->nr + i && path_row_enters(row, r->ask->input, r->ask->pid)) {
+			struct path_moment came = path_moment_of_switch(row);
+
+			path_moment_found(r, &came);
+		}
 	}
 	r->nr += records->n;
 	return 0;

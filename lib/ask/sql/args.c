@@ -28,27 +28,19 @@ static void sql_arg_number(struct sql_args *a, const char *key, int64_t value)
 	v->value = value;
 }
 
-static void sql_arg_text(struct sql_args *a, const char *key, const void *text, size_t n)
+/* hex: an array, as its bytes in hexadecimal. */
+static void sql_arg_text(struct sql_args *a, const char *key, const void *text, size_t n, bool hex)
 {
+	const uint8_t *data = text;
 	struct sql_arg *v = sql_arg_of(a, key);
 
 	if (!v)
 		return;
 	v->text = a->texts.len;
-	buf_add(&a->texts, text, strnlen(text, n));
-	buf_add(&a->texts, "", 1);
-}
-
-/* An array: its bytes in hexadecimal. */
-static void sql_arg_bytes(struct sql_args *a, const char *key, const uint8_t *data, size_t n)
-{
-	struct sql_arg *v = sql_arg_of(a, key);
-
-	if (!v)
-		return;
-	v->text = a->texts.len;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && hex; i++)
 		buf_printf(&a->texts, "%02x", data[i]);
+	if (!hex)
+		buf_add(&a->texts, text, strnlen(text, n));
 	buf_add(&a->texts, "", 1);
 }
 
@@ -64,10 +56,8 @@ static void sql_arg_fields(struct sql_args *a, const struct tep_event *e, const 
 			sql_arg_number(a, f->name, (int64_t)number);
 		else if (field_load_bytes(&l, m->data, m->len, &data, &n) != 1)
 			continue;
-		else if (f->flags & TEP_FIELD_IS_STRING)
-			sql_arg_text(a, f->name, data, n);
 		else
-			sql_arg_bytes(a, f->name, data, n);
+			sql_arg_text(a, f->name, data, n, !(f->flags & TEP_FIELD_IS_STRING));
 	}
 }
 
@@ -96,9 +86,9 @@ static int sql_args_hyp(struct sql *s, size_t stream, uint64_t record, struct sq
 	reason = s->hyp->words[span.event ?: span.reason];
 	left = s->hyp->words[span.left];
 	if (reason)
-		sql_arg_text(a, "hyp_enter_reason", reason, SIZE_MAX);
+		sql_arg_text(a, "hyp_enter_reason", reason, SIZE_MAX, false);
 	if (left)
-		sql_arg_text(a, "left_for", left, SIZE_MAX);
+		sql_arg_text(a, "left_for", left, SIZE_MAX, false);
 	if (span.vcpu)
 		sql_arg_number(a, "vcpu", span.vcpu);
 	return ret < 0 ? ret : 0;

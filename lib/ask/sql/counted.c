@@ -54,13 +54,6 @@ static int sql_count_run(void *ctx, const struct merge_run *run, size_t worker)
 	return sql_stopped(c->scan.sql) ? -EINTR : 0;
 }
 
-static int sql_cell_compare(const struct sql_cell *a, const struct sql_cell *b)
-{
-	if (a->kind != b->kind || a->kind == SQL_CELL_NULL)
-		return ORDER(a->kind, b->kind); /* NULL comes first */
-	return a->kind == SQL_CELL_NUMBER ? ORDER(a->number, b->number) : strcmp(a->text, b->text);
-}
-
 static int sql_kinds_compare(const void *a, const void *b, void *ctx)
 {
 	const struct sql_kinds *c = ctx;
@@ -70,7 +63,11 @@ static int sql_kinds_compare(const void *a, const void *b, void *ctx)
 		int column = (by & ((1 << (COUNTED_BITS - 1)) - 1)) - 1;
 		struct sql_cell x = c->cell(c->sql, a, column), y = c->cell(c->sql, b, column);
 
-		order = sql_cell_compare(&x, &y);
+		if (x.kind != y.kind || x.kind == SQL_CELL_NULL)
+			order = ORDER(x.kind, y.kind); /* NULL comes first */
+		else
+			order = x.kind == SQL_CELL_NUMBER ? ORDER(x.number, y.number)
+							  : strcmp(x.text, y.text);
 		order = by & 1 << (COUNTED_BITS - 1) ? -order : order;
 	}
 	return order;

@@ -3,7 +3,7 @@
  * The table kvm_exits: each kvm_exit of a vCPU's thread, with how long the guest ran before and how long it
  * took until it ran again. Where events were lost neither is known.
  */
-#include "ask/states/exit-threads.h"
+#include "ask/states/exits.h"
 #include "base/decode/esr.h"
 #include "ask/sql/sql-priv.h"
 

@@ -68,8 +68,6 @@ struct sql_args {
 	struct buf texts;
 };
 
-/* ---- all of it ------------------------------------------------------------------------------- */
-
 struct sql_tasks { /* threads.c; by input and tid */
 	struct sql_task *v;
 	size_t n;
@@ -452,7 +450,5 @@ void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream);
 /* The next piece, of which some may lie in that range: 1; 0: the end. */
 int sql_feed_more(struct sql_feed *f, const struct sql_want *w);
 void sql_feed_end(struct sql_feed *f);
-
-/* ---- arguments: args.c ----------------------------------------------------------------------- */
 
 #endif

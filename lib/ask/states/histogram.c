@@ -5,16 +5,6 @@
 #define LINEAR 128u /* values below have a bucket each */
 #define HALF   64u  /* buckets of each power of two above */
 
-static size_t bucket_of(uint64_t value)
-{
-	unsigned int shift;
-
-	if (value < LINEAR)
-		return (size_t)value;
-	shift = 57u - (unsigned int)__builtin_clzll(value); /* leaves 7 bits, the first of them set */
-	return LINEAR + (size_t)(shift - 1) * HALF + (size_t)((value >> shift) - HALF);
-}
-
 static uint64_t bucket_from(size_t bucket)
 {
 	size_t above = bucket - LINEAR;
@@ -40,8 +30,12 @@ static void histogram_sum(struct histogram *h, uint64_t n, uint64_t sum, uint64_
 
 int histogram_add(struct histogram *h, uint64_t value)
 {
-	size_t bucket = bucket_of(value);
+	/* leaves 7 bits, the first of them set */
+	unsigned int shift = value < LINEAR ? 0 : 57u - (unsigned int)__builtin_clzll(value);
+	size_t bucket = (size_t)value;
 
+	if (shift)
+		bucket = LINEAR + (size_t)(shift - 1) * HALF + (size_t)((value >> shift) - HALF);
 	if (bucket >= h->room && array_reach(&h->buckets, &h->room, bucket + 1, sizeof(*h->buckets)))
 		return -ENOMEM;
 	h->buckets[bucket]++;

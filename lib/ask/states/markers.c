@@ -121,25 +121,6 @@ static bool marker_row_same(const void *rows, size_t i, const void *wanted)
 	       !strncmp(r->name, new->name, new->len) && !r->name[new->len];
 }
 
-/* *row: 1 + its index; 0: there are too many. */
-static int marker_row(struct markers *m, const struct marker *new, uint64_t *row)
-{
-	struct markers_row r = { .input = new->mark.machine, .kind = new->kind };
-	uint32_t hash = map_hash(mark_name(new->name, new->len) + r.input * 2 + r.kind);
-	size_t i = map_find(&m->by_name, hash, marker_row_same, m->rows, new);
-
-	*row = i == MAP_NONE ? 0 : i + 1;
-	if (*row || m->n_rows == NAMES_MAX)
-		return 0;
-	r.name = strndup(new->name, new->len);
-	if (!r.name || map_push(&m->by_name, hash, &m->rows, &m->n_rows, &r, sizeof(r))) {
-		free(r.name);
-		return -ENOMEM;
-	}
-	*row = m->n_rows;
-	return 0;
-}
-
 /*
  * With those that are open around it, from the outermost on; to the innermost its time is not its own.
  * cpu: of its end.
@@ -183,14 +164,24 @@ static int marker_mark(struct markers *m, const struct marker *new)
 	struct mark mark = new->mark;
 	struct mark_place at;
 	struct span done;
-	int ret = marker_row(m, new, &mark.name);
+	struct markers_row row = { .input = mark.machine, .kind = new->kind };
+	uint32_t hash = map_hash(mark_name(new->name, new->len) + row.input * 2 + row.kind);
+	size_t i = map_find(&m->by_name, hash, marker_row_same, m->rows, new);
+	int ret;
 
-	if (ret)
-		return ret;
-	if (!mark.name) {
+	if (i == MAP_NONE && m->n_rows == NAMES_MAX) {
 		m->cut.others++;
 		return 0;
 	}
+	if (i == MAP_NONE) {
+		i = m->n_rows;
+		row.name = strndup(new->name, new->len);
+		if (!row.name || map_push(&m->by_name, hash, &m->rows, &m->n_rows, &row, sizeof(row))) {
+			free(row.name);
+			return -ENOMEM;
+		}
+	}
+	mark.name = i + 1;
 	if (mark.id == MARK_NO_ID && gaps_any(&m->gaps, new->stream)) { /* nothing is certain meanwhile */
 		*(mark.begins ? &m->cut.begins : &m->cut.ends) += 1;
 		return 0;

@@ -177,24 +177,6 @@ static int series_spans_row(struct series_run *r, const struct tally_row *from, 
 	return ret ?: histogram_join(&row->time, &from->time);
 }
 
-static int series_spans_finish(struct series_run *r)
-{
-	char name[EXITS_NAME_MAX];
-	int ret = 0;
-
-	for (size_t i = 0; i < r->tally.n_rows && !ret; i++) {
-		const struct tally_row *from = &r->tally.rows[i];
-
-		if (from->what == SPAN_EXIT)
-			ret = series_spans_row(r, from, SERIES_EXITS, SERIES_EXIT_TIME,
-					       exits_kind_name(r->read.exits, from->input, from->why, name));
-		else
-			ret = series_spans_row(r, from, SERIES_HYP, SERIES_HYP_TIME,
-					       hyptime_name(r->hyp, from->input, from->why) ?: "-");
-	}
-	return ret;
-}
-
 /*
  * A name that the task has in another recording, too: threads that the kernel has on each CPU are one
  * (kworker/0:1, kworker/u8:2, ksoftirqd/0), and so are those that do vhost's work (vhost-PID).
@@ -300,14 +282,6 @@ static int series_cause(struct series_run *r, const struct state_span *span)
 	return ret;
 }
 
-/* Whether that state takes time from a vCPU. */
-static bool series_costs(const struct state_span *span)
-{
-	return span->owner->kind == STATE_OF_VCPU &&
-	       ((span->state >= STATE_HYP && span->state <= STATE_VMM) || span->state == STATE_WAKING ||
-		span->state == STATE_BLOCKED || (span->state == STATE_PREEMPTED && span->other > 0));
-}
-
 static int series_span(void *ctx, const struct state_span *span)
 {
 	struct series_run *r = ctx;
@@ -329,7 +303,12 @@ static int series_span(void *ctx, const struct state_span *span)
 	}
 	row = &r->to->v[r->rows[cell] - 1];
 	series_add(r, row, span);
-	return series_costs(span) ? series_cause(r, span) : 0;
+	/* a state that takes time from a vCPU */
+	if (span->owner->kind == STATE_OF_VCPU &&
+	    ((span->state >= STATE_HYP && span->state <= STATE_VMM) || span->state == STATE_WAKING ||
+	     span->state == STATE_BLOCKED || (span->state == STATE_PREEMPTED && span->other > 0)))
+		return series_cause(r, span);
+	return 0;
 }
 
 static int series_bounds(struct series *s, const struct inputs *in, const struct log *log)
@@ -366,6 +345,7 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 		[SERIES_EVENTS] = true, [SERIES_EXITS] = true, [SERIES_HYP] = true
 	};
 	struct series_run r = { .to = s, .in = in };
+	char name[EXITS_NAME_MAX];
 	int ret;
 
 	*s = (struct series){ 0 };
@@ -391,7 +371,17 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	if (ret)
 		goto out;
 	hyptime_finish(r.hyp);
-	ret = series_events_finish(&r) ?: series_spans_finish(&r);
+	ret = series_events_finish(&r);
+	for (size_t i = 0; i < r.tally.n_rows && !ret; i++) {
+		const struct tally_row *from = &r.tally.rows[i];
+
+		if (from->what == SPAN_EXIT)
+			ret = series_spans_row(&r, from, SERIES_EXITS, SERIES_EXIT_TIME,
+					       exits_kind_name(r.read.exits, from->input, from->why, name));
+		else
+			ret = series_spans_row(&r, from, SERIES_HYP, SERIES_HYP_TIME,
+					       hyptime_name(r.hyp, from->input, from->why) ?: "-");
+	}
 	/* until now rows had whole numbers, of things and of ns: the same sums in any order of the workers'
 	 */
 	for (size_t i = 0; i < s->n; i++)

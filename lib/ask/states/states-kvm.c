@@ -47,24 +47,11 @@ static void vcpu_out(struct state_vcpu *v, enum kvm_side side, const struct step
 	state_kvm_set(v, side);
 }
 
-/* A wait of `ns` is over. What was shown since its begin, if nothing else came in between, was that wait. */
-static void kvm_woken(struct states *st, struct state_vcpu *v, uint64_t ns)
-{
-	struct state_view wait = v->track.view;
-	uint64_t from = ns < st->now ? st->now - ns : 0;
-
-	if (v->kvm != KVM_OUT || !v->halts || from < v->track.from)
-		return;
-	if (wait.state != STATE_HOST && wait.state != STATE_OUTSIDE)
-		return;
-	wait.coarse = wait.state == STATE_OUTSIDE; /* and the wait for a CPU after it */
-	wait.state = STATE_HALTED;
-	state_track_cut(st, &v->track, from, &wait);
-}
-
 void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s)
 {
 	struct state_vcpu *v = state_vcpu_of(st, c->in, s->pid);
+	struct state_view wait;
+	uint64_t from;
 
 	if (!v)
 		return;
@@ -100,7 +87,16 @@ void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s
 			v->halts = !s->a;
 		break;
 	case STEP_VCPU_WAKEUP:
-		kvm_woken(st, v, s->a);
+		/* a wait of s->a ns is over: what was shown since its begin, if nothing else came in between
+		 */
+		wait = v->track.view;
+		from = s->a < st->now ? st->now - s->a : 0;
+		if (v->kvm != KVM_OUT || !v->halts || from < v->track.from ||
+		    (wait.state != STATE_HOST && wait.state != STATE_OUTSIDE))
+			break;
+		wait.coarse = wait.state == STATE_OUTSIDE; /* and the wait for a CPU after it */
+		wait.state = STATE_HALTED;
+		state_track_cut(st, &v->track, from, &wait);
 		break;
 	}
 	state_vcpu_settle(st, v);

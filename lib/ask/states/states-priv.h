@@ -2,6 +2,8 @@
 #ifndef HYPTRACE_STATES_PRIV_H
 #define HYPTRACE_STATES_PRIV_H
 
+#include <sys/queue.h>
+
 #include "ask/states/states.h"
 #include "base/arena.h"
 
@@ -49,12 +51,12 @@ struct state_task {
 	uint16_t input;
 	uint8_t run;
 	bool listed;
-	struct state_cpu *cpu;	       /* where it runs, waits or ran last; NULL: not known */
-	uint64_t sure;		       /* when `run` had certainly begun */
-	int32_t preempter;	       /* RUN_WAITS: the task that had the CPU at first */
-	struct state_track *track;     /* NULL: not wanted */
-	struct state_vcpu *vcpu;       /* NULL: it is none */
-	struct state_task *next, **at; /* of the input's, run known */
+	struct state_cpu *cpu;		/* where it runs, waits or ran last; NULL: not known */
+	uint64_t sure;			/* when `run` had certainly begun */
+	int32_t preempter;		/* RUN_WAITS: the task that had the CPU at first */
+	struct state_track *track;	/* NULL: not wanted */
+	struct state_vcpu *vcpu;	/* NULL: it is none */
+	LIST_ENTRY(state_task) in_list; /* of the input's, run known */
 };
 
 struct state_vcpu {
@@ -66,11 +68,11 @@ struct state_vcpu {
 	bool entered; /* into the guest, since the last kvm_entry */
 	uint8_t why;  /* of being out */
 	uint64_t reason, class;
-	struct state_cpu *cpu;			   /* of its last event; NULL: none yet */
-	struct state_cpu *guest;		   /* the guest's CPU that it is; NULL: not among the files */
-	struct state_cpu *inside_on;		   /* whose `inside` it was last */
-	struct state_vcpu *next;		   /* of the input's */
-	struct state_vcpu *waits_next, **waits_at; /* for a CPU */
+	struct state_cpu *cpu;	      /* of its last event; NULL: none yet */
+	struct state_cpu *guest;      /* the guest's CPU that it is; NULL: not among the files */
+	struct state_cpu *inside_on;  /* whose `inside` it was last */
+	struct state_vcpu *next;      /* of the input's */
+	LIST_ENTRY(state_vcpu) waits; /* for a CPU; le_prev NULL: for none */
 };
 
 struct state_cpu {
@@ -78,7 +80,7 @@ struct state_cpu {
 	struct state_input *in;
 	int32_t pid;		 /* of the task that runs; STATE_NO_TASK: not known */
 	struct state_task *task; /* NULL: idle, unknown, or not kept */
-	struct state_vcpu *waiting;
+	LIST_HEAD(state_waiting, state_vcpu) waiting;
 	struct state_vcpu *loaded; /* the last one with an event here */
 	struct state_vcpu *vcpu;   /* a guest's CPU: which vCPU it is; NULL: not among the files */
 	uint8_t hyp;
@@ -112,8 +114,8 @@ struct state_input {
 	struct state_cpu **cpus;
 	size_t n_cpus;
 	struct state_vcpu *vcpus;
-	struct state_task *tasks; /* run known */
-	uint64_t widest;	  /* the greatest of all; UINT64_MAX: some are not known */
+	LIST_HEAD(state_known, state_task) tasks; /* run known */
+	uint64_t widest;			  /* the greatest of all; UINT64_MAX: some are not known */
 	uint8_t hyp_exit_to[STATE_REASONS];
 };
 

@@ -23,41 +23,6 @@ void state_kvm_set(struct state_vcpu *v, enum kvm_side side)
 		v->kvm = KVM_UNKNOWN;
 }
 
-static void task_list(struct state_input *in, struct state_task *t, bool known)
-{
-	if (known == t->listed)
-		return;
-	t->listed = known;
-	if (!known) {
-		*t->at = t->next;
-		if (t->next)
-			t->next->at = t->at;
-		return;
-	}
-	t->next = in->tasks;
-	t->at = &in->tasks;
-	if (t->next)
-		t->next->at = &t->next;
-	in->tasks = t;
-}
-
-static void vcpu_wait(struct state_vcpu *v, struct state_cpu *c)
-{
-	if (v->waits_at) {
-		*v->waits_at = v->waits_next;
-		if (v->waits_next)
-			v->waits_next->waits_at = v->waits_at;
-		v->waits_at = NULL;
-	}
-	if (!c)
-		return;
-	v->waits_next = c->waiting;
-	v->waits_at = &c->waiting;
-	if (v->waits_next)
-		v->waits_next->waits_at = &v->waits_next;
-	c->waiting = v;
-}
-
 /*
  * Sets the side and the CPU of a thread (NULL: as before), with the lists that it is on; unknown where an
  * event that is missing could have changed it. Not yet shown.
@@ -65,6 +30,7 @@ static void vcpu_wait(struct state_vcpu *v, struct state_cpu *c)
 static void run_set(struct states *st, struct state_task *t, enum run_side run, struct state_cpu *c)
 {
 	struct state_input *in = &st->in[t->input];
+	struct state_vcpu *v = t->vcpu;
 
 	/* on a CPU with a gap anything may have happened to it; else it may have come to such a CPU */
 	if (run == RUN_ON ? c->gap[FAMILY_SCHED] : in->gaps[FAMILY_SCHED])
@@ -72,11 +38,19 @@ static void run_set(struct states *st, struct state_task *t, enum run_side run, 
 	t->run = (uint8_t)run;
 	t->sure = state_sure(st);
 	t->cpu = c ?: t->cpu;
-	task_list(in, t, run != RUN_UNKNOWN);
-	if (!t->vcpu)
+	if (t->listed && run == RUN_UNKNOWN)
+		LIST_REMOVE(t, in_list);
+	else if (!t->listed && run != RUN_UNKNOWN)
+		LIST_INSERT_HEAD(&in->tasks, t, in_list);
+	t->listed = run != RUN_UNKNOWN;
+	if (!v)
 		return;
-	vcpu_wait(t->vcpu, run == RUN_WAITS ? t->cpu : NULL);
-	state_kvm_set(t->vcpu, t->vcpu->kvm); /* it may be elsewhere now */
+	if (v->waits.le_prev)
+		LIST_REMOVE(v, waits);
+	v->waits.le_prev = NULL;
+	if (run == RUN_WAITS && t->cpu)
+		LIST_INSERT_HEAD(&t->cpu->waiting, v, waits);
+	state_kvm_set(v, v->kvm); /* it may be elsewhere now */
 }
 
 /*
@@ -85,15 +59,6 @@ static void run_set(struct states *st, struct state_task *t, enum run_side run, 
  */
 #define SLEEP_BITS 0xff
 #define ENDED_BITS 0x30 /* EXIT_DEAD, EXIT_ZOMBIE */
-
-static enum run_side run_of_state(uint64_t state)
-{
-	if (state == STEP_UNKNOWN)
-		return RUN_UNKNOWN;
-	if (!(state & SLEEP_BITS))
-		return RUN_WAITS;
-	return state & ENDED_BITS ? RUN_ENDED : RUN_SLEEPS;
-}
 
 static int32_t pid_of_field(uint64_t v)
 {
@@ -105,8 +70,8 @@ static void sched_settle_waiting(struct states *st, struct state_cpu *c)
 {
 	struct state_vcpu *next;
 
-	for (struct state_vcpu *v = c->waiting; v; v = next) {
-		next = v->waits_next;
+	for (struct state_vcpu *v = LIST_FIRST(&c->waiting); v; v = next) {
+		next = LIST_NEXT(v, waits);
 		state_vcpu_settle(st, v);
 	}
 }
@@ -114,7 +79,7 @@ static void sched_settle_waiting(struct states *st, struct state_cpu *c)
 /* Another task than was thought has had the CPU, since an unknown time: vCPUs wait for that one. */
 static void sched_forget(struct state_cpu *c)
 {
-	for (struct state_vcpu *v = c->waiting; v; v = v->waits_next)
+	for (struct state_vcpu *v = LIST_FIRST(&c->waiting); v; v = LIST_NEXT(v, waits))
 		if (v->track.view.state == STATE_PREEMPTED || v->track.view.state == STATE_WAKING) {
 			v->track.view.state = STATE_PREEMPTED;
 			v->track.view.other = STATE_NO_TASK;
@@ -204,7 +169,12 @@ void state_sched_step(struct states *st, struct state_cpu *c, const struct step 
 			state_kvm_set(prev->vcpu, KVM_UNKNOWN);
 		}
 		prev->preempter = c->pid;
-		run_set(st, prev, run_of_state(s->b), c);
+		run_set(st, prev,
+			s->b == STEP_UNKNOWN   ? RUN_UNKNOWN
+			: !(s->b & SLEEP_BITS) ? RUN_WAITS
+			: s->b & ENDED_BITS    ? RUN_ENDED
+					       : RUN_SLEEPS,
+			c);
 		state_task_settle(st, prev);
 	}
 	if (next) {
@@ -259,8 +229,8 @@ static void gap_refresh(struct states *st, struct state_cpu *c)
 
 		c->pid = STATE_NO_TASK;
 		c->task = NULL;
-		for (struct state_task *t = c->in->tasks; t; t = next) {
-			next = t->next;
+		for (struct state_task *t = LIST_FIRST(&c->in->tasks); t; t = next) {
+			next = LIST_NEXT(t, in_list);
 			if (t->run == RUN_ON && t->cpu != c)
 				continue;
 			run_set(st, t, RUN_UNKNOWN, NULL);

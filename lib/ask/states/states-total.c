@@ -56,20 +56,6 @@ static bool total_cut(const struct states *st, struct state_total *t, struct sta
 	return s->from < s->to;
 }
 
-static int total_cause(struct state_total *t, const struct state_span *s)
-{
-	const struct state_cause cause = { s->state, s->why, s->why == STEP_NONE ? 0 : s->reason, { 0 } };
-	size_t i = 0;
-
-	while (i < t->n_causes && (t->causes[i].state != cause.state || t->causes[i].why != cause.why ||
-				   t->causes[i].reason != cause.reason))
-		i++;
-	if (i == t->n_causes && array_push(&t->causes, &t->n_causes, &cause, sizeof(cause)))
-		return -ENOMEM;
-	sum_add(&t->causes[i].sum, s);
-	return 0;
-}
-
 int state_totals_span(void *totals, const struct state_span *span)
 {
 	static const struct state_total empty;
@@ -84,8 +70,20 @@ int state_totals_span(void *totals, const struct state_span *span)
 	t->owner = s->owner;
 	if (all->st && !total_cut(all->st, t, s))
 		return 0;
-	if (all->with_causes && total_cause(t, s))
-		return -ENOMEM;
+	if (all->with_causes) {
+		const struct state_cause cause = {
+			s->state, s->why, s->why == STEP_NONE ? 0 : s->reason, { 0 }
+		};
+		size_t i = 0;
+
+		while (i < t->n_causes &&
+		       (t->causes[i].state != cause.state || t->causes[i].why != cause.why ||
+			t->causes[i].reason != cause.reason))
+			i++;
+		if (i == t->n_causes && array_push(&t->causes, &t->n_causes, &cause, sizeof(cause)))
+			return -ENOMEM;
+		sum_add(&t->causes[i].sum, s);
+	}
 	sum_add(&t->all[s->state], s);
 	if (s->state == STATE_STOLEN)
 		sum_add(&t->stolen[s->by], s);

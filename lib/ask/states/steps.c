@@ -104,18 +104,6 @@ struct steps {
 	size_t n;
 };
 
-static const struct step_row *step_row_of(const struct known_event *k)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(step_rows); i++) {
-		const struct step_row *r = &step_rows[i];
-
-		if ((r->system ? !strcmp(r->system, k->event->system) : k->hyp) &&
-		    (r->name ? !strcmp(r->name, k->event->name) : visit_event_tells(k->event->name)))
-			return r;
-	}
-	return NULL;
-}
-
 /* FIELD_NONE: the event has no such number. */
 static struct field_load step_number(struct field_load l)
 {
@@ -191,12 +179,16 @@ const char *steps_why(const struct steps *s, const struct input *in, size_t inpu
 
 static int step_event_open(struct step_input *s, const struct known_event *k, unsigned int id)
 {
-	const struct step_row *r = step_row_of(k);
+	const struct step_row *r = step_rows, *end = r + ARRAY_SIZE(step_rows);
 	struct step_event *e = &s->events[id];
 	uint64_t table = 0;
 	int ret = 0;
 
-	if (!r)
+	while (r < end &&
+	       ((r->system ? strcmp(r->system, k->event->system) != 0 : !k->hyp) ||
+		(r->name ? strcmp(r->name, k->event->name) != 0 : !visit_event_tells(k->event->name))))
+		r++;
+	if (r == end)
 		return 0;
 	e->kind = r->kind;
 	e->pid = step_number(k->pid);
@@ -296,17 +288,6 @@ static void step_sysreg(struct step *to, const struct step_event *e, const struc
 	}
 }
 
-/* arm64's ESR has the fault status, x86's error code a bit for a page that is there. */
-static void step_fault(struct step *to, const struct step_event *e, const struct merge_record *m)
-{
-	uint64_t esr = step_value(&e->more[0], m);
-
-	if (esr != STEP_UNKNOWN)
-		to->b = esr_fault_is_permission(esr);
-	else if (to->b != STEP_UNKNOWN)
-		to->b &= 1;
-}
-
 bool steps_hyp_point(const struct steps *s, size_t input, const struct merge_record *m, uint64_t row,
 		     struct span_point *p)
 {
@@ -376,6 +357,7 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 		}
 		if (e && e->kind != STEP_NONE && (set | STEP_SET(STEP_NAME)) & STEP_SET(e->kind)) {
 			struct step *to = step_add(b, m, i, of, e->kind);
+			uint64_t esr = e->kind == STEP_FAULT ? step_value(&e->more[0], m) : STEP_UNKNOWN;
 
 			to->pid = (int32_t)step_value(&e->pid, m);
 			to->a = step_value(&e->a, m);
@@ -385,8 +367,10 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 				to->a = (uint32_t)to->a | step_value(&e->more[0], m) << 32;
 			else if (e->kind == STEP_SYSREG && to->a != STEP_UNKNOWN)
 				step_sysreg(to, e, m);
-			else if (e->kind == STEP_FAULT)
-				step_fault(to, e, m);
+			else if (esr != STEP_UNKNOWN) /* arm64's fault status */
+				to->b = esr_fault_is_permission(esr);
+			else if (e->kind == STEP_FAULT && to->b != STEP_UNKNOWN)
+				to->b &= 1; /* x86's error code has a bit for a page that is there */
 			else if (e->kind == STEP_HYP_OTHER)
 				to->a = timeline_id(m);
 		}

@@ -34,27 +34,6 @@ void tally_begin(struct tally *s, uint64_t ts)
 	s->begun = true;
 }
 
-static bool span_shorter(const struct span *a, const struct span *b)
-{
-	uint64_t x = a->to - a->from, y = b->to - b->from;
-
-	return x < y || (x == y && a->from > b->from);
-}
-
-static void tally_longest(struct tally *s, const struct span *span)
-{
-	struct span *v = s->longest[span->kind];
-	size_t *n = &s->n_longest[span->kind], i = *n;
-
-	while (i && span_shorter(&v[i - 1], span))
-		i--;
-	if (i == s->most)
-		return;
-	*n += *n < s->most;
-	memmove(&v[i + 1], &v[i], (*n - 1 - i) * sizeof(*v));
-	v[i] = *span;
-}
-
 /* NULL: there are too many. */
 static int tally_row(struct tally *s, const struct span *span, struct tally_row **row)
 {
@@ -80,10 +59,24 @@ static int tally_row(struct tally *s, const struct span *span, struct tally_row 
 int tally_keep(struct tally *s, const struct span *span)
 {
 	uint64_t from = span->from - s->origin, to = span->to - s->origin, first, last;
+	struct span *v = s->longest[span->kind];
+	size_t *n = &s->n_longest[span->kind], i = *n;
+	uint64_t took = span->to - span->from;
 	struct tally_row *row;
 	int ret;
 
-	tally_longest(s, span);
+	/* the longest, in their order */
+	for (; i; i--) {
+		uint64_t other = v[i - 1].to - v[i - 1].from;
+
+		if (other > took || (other == took && v[i - 1].from <= span->from))
+			break;
+	}
+	if (i < s->most) {
+		*n += *n < s->most;
+		memmove(&v[i + 1], &v[i], (*n - 1 - i) * sizeof(*v));
+		v[i] = *span;
+	}
 	if (!s->width)
 		return 0;
 	if (span->from < s->origin || to / s->width >= TALLY_SLICES_MAX) {

@@ -50,17 +50,6 @@ static int finding_task_add(struct finding_job *j, const struct finding_task *ta
 	return 0;
 }
 
-/* The last spans in which tasks ran on that CPU of that guest. -ENOMEM: NULL. */
-static struct finding_cpu *finding_cpu_of(struct finding_job *j, const struct state_span *s)
-{
-	const struct finding_cpu none = { .input = s->owner->input, .cpu = s->cpu };
-
-	for (struct finding_cpu *c = j->cpus; c < j->cpus + j->n_cpus; c++)
-		if (c->input == none.input && c->cpu == none.cpu)
-			return c;
-	return array_push(&j->cpus, &j->n_cpus, &none, sizeof(none)) ? NULL : &j->cpus[j->n_cpus - 1];
-}
-
 /* A wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their doing. */
 static int finding_wait(struct finding_job *j, struct finding_cpu *c, const struct state_span *s)
 {
@@ -94,10 +83,16 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 	struct why_cause cause;
 
 	if ((s->state == STATE_RUNNABLE || s->state == STATE_RUNNING) && s->cpu != STATE_NO_CPU) {
-		struct finding_cpu *c = finding_cpu_of(j, s);
+		const struct finding_cpu none = { .input = s->owner->input, .cpu = s->cpu };
+		struct finding_cpu *c = j->cpus;
 
-		if (!c)
-			return -ENOMEM;
+		while (c < j->cpus + j->n_cpus && (c->input != none.input || c->cpu != none.cpu))
+			c++;
+		if (c == j->cpus + j->n_cpus) {
+			if (array_push(&j->cpus, &j->n_cpus, &none, sizeof(none)))
+				return -ENOMEM;
+			c = &j->cpus[j->n_cpus - 1];
+		}
 		if (s->state == STATE_RUNNABLE)
 			return finding_wait(j, c, s);
 		c->v[c->n++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
@@ -255,13 +250,6 @@ static int finding_row_order(const void *a, const void *b)
 	return ORDER(x->table, y->table) ?: ORDER(x->key, y->key) ?: ORDER(x->info, y->info);
 }
 
-/* Rows of one finding: of one address, port, register or call, or all faults. */
-static bool finding_row_joins(const struct exits_row *first, const struct exits_row *r)
-{
-	return r->table == first->table &&
-	       (r->table == EXITS_FAULT || (r->key == first->key && r->info == first->info));
-}
-
 /* The most of a table. */
 struct finding_exit {
 	struct finding f;
@@ -330,7 +318,11 @@ static int finding_exits(const struct finding_job *j, bool *faults)
 	for (size_t i = 0, end; i < n; i = end) {
 		struct finding_exit e = { .row = v[i] };
 
-		for (end = i; end < n && finding_row_joins(v[i], v[end]); end++) {
+		/* rows of one address, port, register or call, or all faults */
+		for (end = i;
+		     end < n && v[end]->table == v[i]->table &&
+		     (v[i]->table == EXITS_FAULT || (v[end]->key == v[i]->key && v[end]->info == v[i]->info));
+		     end++) {
 			const struct exits_row *r = v[end];
 			double share;
 

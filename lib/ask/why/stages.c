@@ -107,20 +107,6 @@ static struct latency_key why_task(size_t input, int32_t pid)
 	return (struct latency_key){ (uint64_t)LANE_TASK << 32 | input, (uint32_t)pid };
 }
 
-/* Into the lane of the subject, and where that is a guest's CPU into that of its tasks. */
-static int why_stage_place(struct why *w, const struct latency_key *key, const struct why_stage *stage)
-{
-	int ret = why_lane_add(w, key, stage);
-
-	for (size_t i = 0; i < w->in->n && key->scope >> 32 == SCOPE_VCPU && !ret; i++) {
-		const struct latency_key guest = { (uint64_t)LANE_GUEST_CPU << 32 | i, key->value };
-
-		if (w->in->v[i].guest && vcpu_map_of_input(w->vcpus, i) == (uint32_t)key->scope)
-			ret = why_lane_add(w, &guest, stage);
-	}
-	return ret;
-}
-
 static struct latency_key why_subject(const struct why *w, const struct chain_event *e,
 				      const struct latency_key *row)
 {
@@ -158,7 +144,14 @@ int why_stages_place(struct why *w, uint32_t instance)
 		stage.from_bound = why_bound(w, a);
 		stage.to_bound = why_bound(w, b);
 		stage.pending = parts->pending & 1u << k;
-		ret = why_stage_place(w, &key, &stage);
+		/* into the lane of the subject, and where that is a guest's CPU into that of its tasks */
+		ret = why_lane_add(w, &key, &stage);
+		for (size_t i = 0; i < w->in->n && key.scope >> 32 == SCOPE_VCPU && !ret; i++) {
+			const struct latency_key guest = { (uint64_t)LANE_GUEST_CPU << 32 | i, key.value };
+
+			if (w->in->v[i].guest && vcpu_map_of_input(w->vcpus, i) == (uint32_t)key.scope)
+				ret = why_lane_add(w, &guest, &stage);
+		}
 		stage.from = b->ts;
 	}
 	return ret;

@@ -31,18 +31,18 @@ static const struct perf_by {
 };
 
 /* Kernels before 5.12 have no build ids, and refuse the attribute. */
-static int perf_ring_try(struct perf_ring *r, unsigned int cpu, unsigned int hz, int clockid)
+static int perf_ring_try(struct perf_ring *r, unsigned int cpu, const struct profile_opts *o, int clockid)
 {
 	int ret = -ENOENT;
 
-	for (size_t i = 0; i < 2 * ARRAY_SIZE(perf_bys); i++) {
+	for (size_t i = o->by_clock ? 2 : 0; i < 2 * ARRAY_SIZE(perf_bys); i++) {
 		const struct perf_by *by = &perf_bys[i / 2];
 		struct perf_event_attr a = {
 			.size = sizeof(a),
 			.type = by->type,
 			.config = by->config,
 			.freq = 1,
-			.sample_freq = hz,
+			.sample_freq = o->hz,
 			.sample_type = PERF_RING_SAMPLE,
 			.sample_id_all = 1,
 			.disabled = 1,
@@ -79,7 +79,7 @@ static void perf_ring_close(struct perf_ring *r)
 	free(r);
 }
 
-static int perf_ring_open(struct perf_ring **out, unsigned int cpu, unsigned int hz, int clockid)
+static int perf_ring_open(struct perf_ring **out, unsigned int cpu, const struct profile_opts *o, int clockid)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct perf_ring *r = calloc(1, sizeof(*r));
@@ -87,7 +87,7 @@ static int perf_ring_open(struct perf_ring **out, unsigned int cpu, unsigned int
 
 	if (!r)
 		return -ENOMEM;
-	ret = perf_ring_try(r, cpu, hz, clockid);
+	ret = perf_ring_try(r, cpu, o, clockid);
 	if (ret) {
 		free(r);
 		return ret;
@@ -192,7 +192,7 @@ int profile_open(struct profile **out, const struct profile_opts *o)
 	p->rings = calloc(o->n_cpus + 1, sizeof(*p->rings));
 	ret = p->rings ? 0 : -ENOMEM;
 	for (; p->n_rings < o->n_cpus && !ret; p->n_rings += !ret) {
-		ret = perf_ring_open(&p->rings[p->n_rings], p->n_rings, o->hz, clockid);
+		ret = perf_ring_open(&p->rings[p->n_rings], p->n_rings, o, clockid);
 		if (!ret && !by)
 			by = p->rings[p->n_rings]->by;
 		if (ret == -ENODEV || (ret == -EINVAL && by)) /* settings that work on one CPU work on all */
@@ -200,6 +200,8 @@ int profile_open(struct profile **out, const struct profile_opts *o)
 	}
 	if (!ret && !by)
 		ret = -ENODEV;
+	if (!ret && o->by_clock && o->hz <= UINT16_MAX)
+		p->hz = (uint16_t)o->hz;
 	if (!ret)
 		log_info(p->log, "profile: %u samples a second of each CPU, by %s", o->hz, by);
 	else if (ret != -ENOMEM)

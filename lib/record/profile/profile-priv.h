@@ -13,6 +13,7 @@ struct profile {
 	struct perf_ring **rings; /* by CPU; NULL: that CPU is off */
 	unsigned int n_rings;
 	unsigned int first_id;
+	uint16_t hz; /* as in the samples */
 	const struct log *log;
 	pthread_mutex_t lock;
 	/* The tasks that are sampled, by tid: by the kernel's records as they come, else by /proc. Under the

@@ -30,7 +30,8 @@ struct profile_written_sample {
 	struct profile_head head;
 	char comm[16];
 	/* PERF_RECORD_MISC_CPUMODE of perf: 1 kernel, 2 user, 3 hypervisor, 4 guest kernel, 5 guest user */
-	uint8_t mode, unused[3];
+	uint8_t mode, unused;
+	uint16_t hz; /* of a clock that comes due at a fixed rate; 0: another event's, or no u16 */
 	uint64_t ip;
 	uint32_t kernel, user; /* __data_loc */
 };
@@ -237,7 +238,7 @@ static int profile_take_map(struct profile_taker *k, struct cursor *c)
 
 static int profile_take_sample(struct profile_taker *k, struct cursor *c)
 {
-	struct profile_written_sample w = { .mode = k->misc & PERF_RECORD_MISC_CPUMODE_MASK };
+	struct profile_written_sample w = { .mode = k->misc & PERF_RECORD_MISC_CPUMODE_MASK, .hz = k->p->hz };
 	struct profile_frames {
 		const uint64_t *v; /* from the innermost on */
 		size_t n;

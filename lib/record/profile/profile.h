@@ -14,6 +14,7 @@ struct profile;
 
 struct profile_opts {
 	unsigned int hz, n_cpus;
+	bool by_clock;	   /* cycles come at no fixed rate, and do not show when a sample was due */
 	const char *clock; /* of the recording; the profile's then */
 	const struct log *log;
 };

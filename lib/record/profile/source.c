@@ -9,6 +9,7 @@ static const char *const profile_formats[PROFILE_EVENTS] = {
 	"\tfield:int tgid;\toffset:8;\tsize:4;\tsigned:1;\n"
 	"\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
 	"\tfield:unsigned char mode;\toffset:28;\tsize:1;\tsigned:0;\n"
+	"\tfield:u16 hz;\toffset:30;\tsize:2;\tsigned:0;\n"
 	"\tfield:u64 ip;\toffset:32;\tsize:8;\tsigned:0;\n"
 	"\tfield:__data_loc u64[] kernel;\toffset:40;\tsize:4;\tsigned:0;\n"
 	"\tfield:__data_loc u64[] user;\toffset:44;\tsize:4;\tsigned:0;\n"

@@ -457,6 +457,7 @@ static int prepare_profile(struct session *s, unsigned int first_id)
 {
 	struct profile_opts o = { .hz = (unsigned int)s->plan->profile_hz,
 				  .clock = s->n_tracks ? s->tracks[0].source->clock : first_clock(s),
+				  .by_clock = s->remote,
 				  .log = s->log };
 	int ret = tracefs_cpus(undo_dirfd(s->undo), "per_cpu", &o.n_cpus) ?: profile_open(&s->profile, &o);
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # record --profile on the live pKVM host: samples of the host and of its guest, by our agent; an agent that
-# knows nothing of them; and what a killed recorder had.
+# knows nothing of them; loops in guest, hypervisor and host, whose samples are to stand there; and what a killed
+# recorder had.
 . "$(dirname "$0")/lib.sh"
 
 hyptrace=$build/hyptrace
@@ -42,6 +43,61 @@ at_least "$(perl -ne '$n += $1 if /^guest:Guest;yes;.* (\d+)$/; END { print $n +
 	"... and below the guest its program" || diag "$(grep '^guest' "$tmp/folded")"
 like "$(cat "$tmp/folded")" '^guest:Guest;yes;.*busybox\+0x[0-9a-f]+' "... by the maps that it made"
 like "$(cat "$tmp/folded")" '^guest:Guest;.*;el0_svc;.*;(ksys|vfs|__arm64_sys)_' "... with what it did in its kernel"
+
+# ---- the place of a loop: guest, hypervisor (by HVCs), or host ---------------------------------------
+
+"${CROSS_COMPILE:-aarch64-linux-gnu-}gcc" -static -O2 -o "$out/spin" tests/lab/spin.c || diag "spin does not build"
+run "hyptrace record -q --profile 199 -B hyp -b 8192 -e sched:sched_switch -o spin.dat -- \
+	sh -c 'for p in \"host 3\" \"guest 9\" \"hvc 9\"; do /mnt/out/spin \$p || exit; done' && cp spin.dat /mnt/out"
+recorded "loops are recorded"
+
+# Shares of each loop's time by the visits and switches alone, with what samples cost and without, for no sample shows
+# that: the exit of a guest that had run for long, in other loops the host's time from a sample to the next visit.
+cat >"$tmp/shares.pl" <<'E'
+my (%cpu, %all, %less, %samples);
+while (<>) {
+	/\[(\d+)\] +(\d+)\.(\d{6})\d*: +(\w+): +(.*)/ or next;
+	my ($c, $now, $event, $text) = ($cpu{$1} //= { ran => 0, open => [] }, $2 * 1e6 + $3, $4, $5);
+	my ($place, $for) = ($c->{place} // "", $now - ($c->{since} // $now));
+	$c->{since} = $now;
+	$all{ $c->{task} }{$place} += $for if $c->{task} && $place;
+	push @{ $c->{open} }, [ $c->{task}, $place, $for ] if $c->{task} && $place && !$c->{cost};
+	$c->{ran} = $for if $place eq "guest";
+	if ($event eq "sample") {
+		$c->{cost} = $c->{ran} > 100 ? "eret_guest" : "hyp_enter";
+		@{ $c->{open} } = () if $c->{ran} > 100;
+	}
+	$c->{cost} = "" if $c->{cost} && "$event $text" =~ /$c->{cost}/;
+	if ($event eq "sched_switch" || $event eq "hyp_enter" && $place eq "guest") {
+		$less{ $_->[0] }{ $_->[1] } += $_->[2] for splice @{ $c->{open} };
+		$c->{ran} = 0 if $event eq "sched_switch";
+	}
+	$c->{task} = $1 if $event eq "sched_switch" && $text =~ /==> (.*?):\d+ \[/;
+	$c->{place} = "hyp" if $event eq "hyp_enter";
+	$c->{place} = $text =~ /eret_guest/ ? "guest" : "host" if $event eq "hyp_exit";
+}
+open my $f, "<", $ENV{FOLDED} or die;
+while (<$f>) {
+	/^host;(spin-\w+);(?:\[(\w+)\])?.* (\d+)$/ and ($2 // "") ne "undecided" or next;
+	$samples{$1}{ $2 // "host" } += $3;
+}
+sub share { my ($of, $place) = @_; my $n = 0; $n += $_ for values %$of; 100 * ($of->{$place} // 0) / ($n || 1) }
+for my $loop (qw(spin-guest spin-hvc spin-host)) {
+	for my $place (qw(guest hyp host)) {
+		my ($is, @time) = map { share($_->{$loop}, $place) } \(%samples, %all, %less);
+		@time = (0, 0) if $loop eq "spin-host" && $place ne "host";
+		@time = sort { $a <=> $b } $loop eq "spin-host" && $place eq "host" ? (100, 100) : @time;
+		printf "$loop $place %s: %.1f %%, of the time %.1f to %.1f %%\n",
+			$is > $time[0] - 3 && $is < $time[1] + 3 ? "fits" : "is wrong", $is, @time;
+	}
+}
+E
+"$hyptrace" flame -q -o "$tmp/folded" "$out/spin.dat"
+FOLDED=$tmp/folded perl "$tmp/shares.pl" <(trace-cmd report "$out/spin.dat" 2>/dev/null) >"$tmp/shares"
+is "$(grep -c ' fits: ' "$tmp/shares")" 9 "the samples of loops in guest, hypervisor and host stand there"
+diag "$(cat "$tmp/shares")"
+at_least "$(perl -ne '$n += $1 if /^host;spin-hvc;\[hyp\];.* (\d+)$/; END { print $n }' "$tmp/folded")" 300 \
+	"... of which perf books none to the hypervisor" || diag "$(grep '^host;spin-hvc;' "$tmp/folded")"
 
 # ---- an agent that does not know it ------------------------------------------------------
 
