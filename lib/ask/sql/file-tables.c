@@ -4,10 +4,10 @@
 
 #include "ask/sql/sql-priv.h"
 
-/* machine_id is the file's place, 0 is the first. */
+/* machine_id is the file's place, 0 is the first; perfetto.sql has the release. */
 static const char sql_file_tables[] =
 	"CREATE TABLE machines(id INTEGER PRIMARY KEY, name TEXT, path TEXT, guest INTEGER, clock TEXT,"
-	" utc_max_error INTEGER, utc_est_error INTEGER, tai_offset INTEGER);"
+	" utc_max_error INTEGER, utc_est_error INTEGER, tai_offset INTEGER, release TEXT);"
 	"CREATE TABLE cpus(machine TEXT, cpu INTEGER, machine_id INTEGER);"
 	"CREATE TABLE vcpus(machine TEXT, guest TEXT, vcpu INTEGER, tid INTEGER, machine_id INTEGER);"
 	"CREATE TABLE clocks(machine TEXT, ts INTEGER, guest_ts INTEGER, \"offset\" INTEGER, bound INTEGER,"
@@ -136,7 +136,7 @@ int sql_file_tables_add(struct sql *s)
 	static const struct {
 		const char *insert;
 		void (*fill)(const struct sql *s, struct sql_insert *in);
-	} tables[] = { { "INSERT INTO machines VALUES (?, ?, ?, ?, ?, ?, ?, ?)", sql_fill_machines },
+	} tables[] = { { "INSERT INTO machines VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", sql_fill_machines },
 		       { "INSERT INTO cpus VALUES (?, ?, ?)", sql_fill_cpus },
 		       { "INSERT INTO vcpus VALUES (?, ?, ?, ?, ?)", sql_fill_vcpus },
 		       { "INSERT INTO _option VALUES (?, ?, ?, ?)", sql_fill_options },
