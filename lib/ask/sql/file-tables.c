@@ -54,6 +54,40 @@ static void sql_fill_machines(struct sql *s, struct sql_insert *in)
 	}
 }
 
+/* The option's text, of a file that has several the last one; NULL: it has none. */
+static const char *sql_option_text(const struct input *f, unsigned int id, char *text, size_t size)
+{
+	const struct reader_info *info = reader_info(f->reader);
+
+	*text = '\0';
+	for (size_t i = 0; i < info->n_options; i++)
+		if (info->options[i].id == id)
+			snprintf(text, size, "%.*s", (int)info->options[i].data.len,
+				 info->options[i].data.data);
+	return sql_or_null(text);
+}
+
+/* UNAME is "Linux NODE RELEASE VERSION... ARCH". The wall clock was noted at the begin and at the end. */
+static void sql_fill_recordings(struct sql *s, struct sql_insert *in)
+{
+	for (size_t i = 0; i < s->in->n; i++) {
+		const struct input *f = &s->in->v[i];
+		const struct wall *w = &f->time.wall;
+		const struct wall_sample *first = w->v, *last = &w->v[w->n ? w->n - 1 : 0];
+		char uname[512], program[128], id[24], node[80] = "", release[80] = "", *arch;
+
+		snprintf(id, sizeof(id), "%016llx", (unsigned long long)f->trace_id);
+		sql_option_text(f, DAT_UNAME, uname, sizeof(uname));
+		sscanf(uname, "%*s %79s %79s", node, release);
+		arch = strrchr(uname, ' ');
+		sql_insert(in, (int64_t)i, f->trace_id ? id : NULL,
+			   sql_option_text(f, DAT_VERSION, program, sizeof(program)), sql_or_null(node),
+			   sql_or_null(release), arch ? arch + 1 : NULL, w->n ? sql_ts(first->trace) : -1,
+			   w->n ? sql_ts(last->trace) : -1, w->n ? sql_ts(first->utc) : -1,
+			   w->n ? sql_ts(last->utc) : -1);
+	}
+}
+
 static void sql_fill_cpus(struct sql *s, struct sql_insert *in)
 {
 	for (size_t i = 0; i < s->n_streams; i++) {
@@ -129,6 +163,11 @@ static const struct sql_filled {
 	  "id INTEGER PRIMARY KEY, name TEXT, path TEXT, guest INTEGER, clock TEXT, utc_max_error INTEGER,"
 	  " utc_est_error INTEGER, tai_offset INTEGER",
 	  "nttntNNN", sql_fill_machines, false },
+	{ "recordings",
+	  "machine_id INTEGER, trace_id TEXT, program TEXT, node TEXT, release TEXT, arch TEXT, from_ts "
+	  "INTEGER,"
+	  " to_ts INTEGER, from_utc INTEGER, to_utc INTEGER",
+	  "ntttttNNNN", sql_fill_recordings, false },
 	{ "cpus", "machine TEXT, cpu INTEGER, machine_id INTEGER", "tnn", sql_fill_cpus, false },
 	{ "vcpus", "machine TEXT, guest TEXT, vcpu INTEGER, tid INTEGER, machine_id INTEGER", "ttnnn",
 	  sql_fill_vcpus, false },
@@ -140,7 +179,32 @@ static const struct sql_filled {
 	  "tnnnNttn", sql_fill_clocks, false },
 	{ "threads", "id INTEGER, machine TEXT, tid INTEGER, name TEXT, machine_id INTEGER", "ntntn",
 	  sql_fill_threads, true },
+	{ "spans",
+	  "ts INTEGER, dur INTEGER, machine TEXT, cpu INTEGER, tid INTEGER, client TEXT, name TEXT, parent "
+	  "TEXT,"
+	  " depth INTEGER, own_dur INTEGER, ts_bound INTEGER, machine_id INTEGER, utc_ns INTEGER, utc_bound "
+	  "INTEGER",
+	  "nntnNtttnnNnNN", sql_fill_spans, true },
+	{ "latency",
+	  "preset TEXT, ts INTEGER, dur INTEGER, machine TEXT, cpu INTEGER, tid INTEGER, guest TEXT, vcpu "
+	  "INTEGER,"
+	  " queue TEXT, stage1 INTEGER, stage2 INTEGER, stage3 INTEGER, stage4 INTEGER, stage5 INTEGER,"
+	  " bound INTEGER, machine_id INTEGER, utc_ns INTEGER, utc_bound INTEGER",
+	  "tnntnNtNtNNNNNNnNN", sql_fill_latency, true },
+	{ "findings",
+	  "ts INTEGER, dur INTEGER, machine TEXT, guest TEXT, vcpu INTEGER, tid INTEGER, what TEXT, lost "
+	  "INTEGER,"
+	  " stretches INTEGER, share_ppm INTEGER, machine_id INTEGER, utc_ns INTEGER, utc_bound INTEGER",
+	  "NNttNNtnnnnNN", sql_fill_findings, true },
 };
+
+/* Of a task on a guest's CPU that is a vCPU's time, too. Views have the types of their first SELECT. */
+static const char sql_steal_text[] =
+	"CREATE VIEW steal AS SELECT ts, dur, machine, machine AS guest, cpu AS vcpu, tid, name, by, reason,"
+	" other_tid, other_name, ts_bound, end_bound, machine_id, utc_ns, utc_bound FROM thread_states"
+	" WHERE state = 'stolen' UNION ALL SELECT ts, dur, machine, guest, vcpu, tid, NULL, state, reason,"
+	" other_tid, other_name, ts_bound, end_bound, machine_id, utc_ns, utc_bound FROM vcpu_states"
+	" WHERE state = 'preempted'";
 
 static int sql_fill(struct sql *s, const struct sql_filled *t)
 {
@@ -181,7 +245,7 @@ int sql_filled_add(struct sql *s)
 		if (ret == SQLITE_OK && !t->later && sql_fill(s, t))
 			ret = SQLITE_NOMEM;
 	}
-	return ret;
+	return ret == SQLITE_OK ? sqlite3_exec(s->db, sql_steal_text, NULL, NULL, NULL) : ret;
 }
 
 void sql_filled_use(struct sql *s, const char *table)

@@ -314,6 +314,10 @@ struct sql_insert {
 };
 void sql_insert(struct sql_insert *in, ...);
 void sql_fill_threads(struct sql *s, struct sql_insert *in);
+/* reading-tables.c */
+void sql_fill_findings(struct sql *s, struct sql_insert *in);
+void sql_fill_spans(struct sql *s, struct sql_insert *in);
+void sql_fill_latency(struct sql *s, struct sql_insert *in);
 /* Makes all of them, and fills those of the files' metadata. SQLite's codes. */
 int sql_filled_add(struct sql *s);
 /* A statement that is being prepared uses the table. */
