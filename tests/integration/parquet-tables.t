@@ -56,6 +56,22 @@ compare() {
 
 is "$("$hyptrace" sql tests/data/lab-nvhe.dat .schema | sed -n '/HIDDEN/d; s/^CREATE TABLE \([a-z_]*\).*/\1/p; s/^CREATE VIEW \(steal\) .*/\1/p' | sort | xargs)" "$all" \
 	"these are sql's tables"
+# Documentation/tables.md: each table's columns and types, as sql and the files have them, and the version
+tables "$tmp/schemas" "${all// /,}" tests/data/guest/trace.dat
+perl -ne '$t = $1 if /^## (\w+)$/; print "$t $1 $2\n" if /^\| (\w+) \| (integer|text) \| [^|]*\| [^|]+\| [^|]*\|$/' Documentation/tables.md >"$tmp/page"
+is "$(cut -d' ' -f1 "$tmp/page" | sort -u | xargs)" "$all" "Documentation/tables.md has these tables"
+is "$(cut -d' ' -f1 "$tmp/page" | uniq | head -15 | xargs)" "$derived" "... first those of all, in order"
+is "$(grep -c '^| [a-z0-9_]* |' Documentation/tables.md)" $(($(wc -l <"$tmp/page") + $(wc -w <<<"$all"))) "... and each of its lines is a column's"
+same <(for table in $(cut -d' ' -f1 "$tmp/page" | uniq); do
+	"$hyptrace" sql -q --csv tests/data/guest/trace.dat "PRAGMA table_info = $table" |
+		perl -F, -ane 'print "'$table' $F[2] \L$F[3]\n" if /^rows,\d/'
+done) "$tmp/page" "... with sql's columns, and their types"
+same <(cd "$tmp/schemas" && for table in $(cut -d' ' -f1 "$tmp/page" | uniq); do
+	"$build/tests/tools/parquetread" -s table=$table/*.parquet | sed -n "/^version/!s/^/$table /p"
+done) "$tmp/page" "... which the files have"
+is "$("$build/tests/tools/parquetread" -s "$tmp/schemas"/*/*.parquet | grep '^version' | sort -u)" \
+	"$(sed -n 's/^The version of these tables is \([0-9]*\)\..*/version \1/p' Documentation/tables.md)" "... and its version"
+
 for dir in guest functions steal; do
 	compare "$dir" tests/data/$dir/trace.dat tests/data/$dir/trace-Guest.dat
 done
