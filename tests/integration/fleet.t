@@ -36,7 +36,7 @@ is "$? $(cat "$tmp/out")" "0 " "the guide's commands export the tables of visits
 is "$(find "$tmp/tables" -type f | wc -l)" $((3 * hosts)) "... three files for each host"
 # a recording of a real host, whose answer is sql's
 steal="tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat"
-"$build/hyptrace" export -q --parquet "$tmp/tables/host=steal" --tables vcpu_states,machines $steal
+"$build/hyptrace" export -q --parquet "$tmp/tables/host=steal" --tables vcpu_states,recordings $steal
 "$build/hyptrace" sql -q --json $steal "SELECT other_name, dur FROM vcpu_states WHERE state = 'preempted'" |
 	jq -r '.rows[] | "preempted steal \(.other_name) 6.1.0-50-amd64\t\(.dur)"' >>"$tmp/known"
 duckdb=$(tests/tools/duckdb ready)

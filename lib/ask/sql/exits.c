@@ -18,7 +18,8 @@ enum {
 	EXIT_GUEST,
 	EXIT_VCPU,
 	EXIT_REASON,
-	EXIT_ESR_CLASS
+	EXIT_ESR_CLASS,
+	EXIT_MACHINE_ID
 };
 
 static const struct sql_column sql_exit_columns[] = {
@@ -33,6 +34,7 @@ static const struct sql_column sql_exit_columns[] = {
 	{ "vcpu", "INTEGER", KEY_NONE, EXIT_VCPU },
 	{ "reason", "TEXT", KEY_NONE, EXIT_REASON },
 	{ "esr_class", "TEXT", KEY_NONE, EXIT_ESR_CLASS },
+	{ "machine_id", "INTEGER", KEY_NONE, EXIT_MACHINE_ID },
 	SQL_UTC_COLUMNS,
 };
 
@@ -121,6 +123,8 @@ static struct sql_cell sql_exit_column(struct sql_cursor *cursor, int i)
 		return row->before != SPAN_UNKNOWN ? sql_number((int64_t)row->before) : SQL_NOTHING;
 	case EXIT_MACHINE:
 		return sql_text(in->machine);
+	case EXIT_MACHINE_ID:
+		return sql_number((int64_t)row->machine);
 	case EXIT_CPU:
 		return sql_number(row->cpu);
 	case EXIT_TID:

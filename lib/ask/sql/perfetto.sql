@@ -19,12 +19,11 @@ SELECT NULL, name, 'single', NULL, str_value, machine_id, NULL FROM (
     FROM _uname
   UNION ALL SELECT machine_id, 'tracing_service_version', text FROM _option WHERE id = 9)
 WHERE str_value <> '';
-UPDATE machines SET release = (SELECT str_value FROM metadata WHERE machine_id = machines.id AND name = 'system_release');
 
 CREATE VIEW machine(id, raw_id, name, sysname, release, version, arch) AS
 SELECT id, id, name,
   (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.id AND d.name = 'system_name'),
-  release,
+  (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.id AND d.name = 'system_release'),
   (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.id AND d.name = 'system_version'),
   (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.id AND d.name = 'system_machine')
 FROM machines AS m;

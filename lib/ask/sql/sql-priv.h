@@ -94,8 +94,9 @@ struct sql {
 	struct sql_scan *readers;   /* scan.c; by stream */
 	struct print *print;	    /* record-tables.c; NULL: nothing was printed yet */
 	struct sql_tasks saved;	    /* of the files' own tables of names */
-	struct sql_tasks threads;   /* those and, when they are known, the last names in events */
-	bool threads_known;
+	unsigned int used,
+		filled; /* file-tables.c; bits of tables: the statement reads them, and they have rows */
+	bool filling;
 	struct sql_copy *copies; /* copy.c; of the statement that runs */
 	bool copying;		 /* the scan that runs fills a copy */
 	bool numbers;		 /* a statement has asked for numbers of rows (rowid) */
@@ -257,7 +258,7 @@ struct sql_table {
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
 	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,
-	sql_threads_table, sql_ancestor_table, sql_descendant_table;
+	sql_ancestor_table, sql_descendant_table;
 /* All of these. */
 extern const struct sql_table *const sql_tables[];
 extern const size_t sql_tables_n;
@@ -304,8 +305,25 @@ void sql_tasks_close(struct sql *s);
 /* The task's name by those: whatever was read or printed before, it is the same. NULL: unknown. */
 const char *sql_comm(const struct sql *s, size_t input, int32_t tid);
 
-/* The tables of metadata: file-tables.c. SQLite's codes. */
-int sql_file_tables_add(struct sql *s);
+/* ---- tables that SQLite keeps: file-tables.c --------------------------------------------------- */
+
+struct sql_insert {
+	sqlite3_stmt *stmt;
+	const char *kinds;
+	int ret; /* -errno, the first */
+};
+void sql_insert(struct sql_insert *in, ...);
+void sql_fill_threads(struct sql *s, struct sql_insert *in);
+/* reading-tables.c */
+void sql_fill_findings(struct sql *s, struct sql_insert *in);
+void sql_fill_spans(struct sql *s, struct sql_insert *in);
+void sql_fill_latency(struct sql *s, struct sql_insert *in);
+/* Makes all of them, and fills those of the files' metadata. SQLite's codes. */
+int sql_filled_add(struct sql *s);
+/* A statement that is being prepared uses the table. */
+void sql_filled_use(struct sql *s, const char *table);
+/* Before it runs: reads the files for the tables that it uses. -ENOMEM, -EINTR, -errno of the files. */
+int sql_filled_read(struct sql *s);
 
 /* ---- records: scan.c ------------------------------------------------------------------------- */
 

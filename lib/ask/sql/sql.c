@@ -44,10 +44,15 @@ static int sql_guard_action(void *ctx, int action, const char *a, const char *b,
 	static const char *const pragmas[] = { "table_info",	"table_xinfo", "table_list",
 					       "function_list", "module_list", "compile_options",
 					       "collation_list" };
+	struct sql *s = ctx;
 
+	if (s->filling)
+		return SQLITE_OK;
 	switch (action) {
-	case SQLITE_SELECT:
 	case SQLITE_READ:
+		sql_filled_use(s, a);
+		return SQLITE_OK;
+	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
 		return SQLITE_OK;
 	case SQLITE_FUNCTION:
@@ -100,7 +105,7 @@ static int sql_guard(struct sql *s)
 
 int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 {
-	static int (*const add[])(struct sql *) = { sql_tables_add, sql_functions_add, sql_file_tables_add,
+	static int (*const add[])(struct sql *) = { sql_tables_add, sql_functions_add, sql_filled_add,
 						    sql_perfetto_add, sql_guard };
 	struct sql *s = calloc(1, sizeof(*s));
 	int ret, code;
@@ -115,9 +120,12 @@ int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 	ret = steps_open(&s->steps, in) ?: sql_streams_find(s) ?: sql_tasks_open(s);
 	if (ret)
 		goto fail;
-	code = sqlite3_open_v2(
-		":memory:", &s->db,
-		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
+	/* a file without a name, which SQLite writes when its cache is full */
+	code = sqlite3_open_v2("", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+			       NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(s->db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", NULL,
+				    NULL, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(add) && code == SQLITE_OK; i++)
 		code = add[i](s);
 	if (code == SQLITE_OK) {
@@ -267,9 +275,11 @@ static int sql_run_one(struct sql *s, const char **text, const struct sql_sink *
 	code = sqlite3_prepare_v2(s->db, whole, -1, &stmt, &end);
 	if (code != SQLITE_OK)
 		ret = sql_failed(s, code, why);
+	else
+		ret = sql_filled_read(s);
 	r.stmt = stmt;
 	r.n = (size_t)sqlite3_column_count(stmt);
-	if (code == SQLITE_OK && stmt)
+	if (!ret && stmt)
 		ret = sql_rows(s, &r, sink, ctx, why);
 	free(r.v);
 	free(r.blob_at);

@@ -173,9 +173,9 @@ static const sqlite3_module sql_table_module = {
 };
 
 const struct sql_table *const sql_tables[] = {
-	&sql_events_table,	  &sql_args_table,    &sql_slices_table,   &sql_pkvm_table,
-	&sql_calls_table,	  &sql_exits_table,   &sql_lost_table,	   &sql_vcpu_states_table,
-	&sql_thread_states_table, &sql_threads_table, &sql_ancestor_table, &sql_descendant_table,
+	&sql_events_table,	  &sql_args_table,     &sql_slices_table,     &sql_pkvm_table,
+	&sql_calls_table,	  &sql_exits_table,    &sql_lost_table,	      &sql_vcpu_states_table,
+	&sql_thread_states_table, &sql_ancestor_table, &sql_descendant_table,
 };
 const size_t sql_tables_n = ARRAY_SIZE(sql_tables);
 
