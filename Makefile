@@ -9,7 +9,8 @@
 #   make demo-replay        a first look at a recorded capture
 #   make demo | bench | fuzz | faults | install | dist
 #   make lint               cppcheck, clang-tidy, the manual, spelling; make coverage
-#   make check-packages     Debian's packages in a chroot; make check-newer: SUITE=trixie's libraries
+#   make check-packages     Debian's packages in a chroot; make check-newer: SUITE=trixie's libraries;
+#                           make check-fleet: a cluster of Dask
 #
 # O=DIR     build directory        SAN=1           ASan and UBSan
 # V=1       show commands          WERROR=1        warnings are errors
@@ -545,6 +546,11 @@ check-newer:
 	$(Q)tests/deps chroot
 	$(Q)O=$(O) UNITS=$(UNITS) prove -v tests/chroot/newer.t
 
+# Documentation/fleet.md on a cluster of Debian sid's Dask, in a chroot: likewise
+check-fleet: all tools integration
+	$(Q)tests/deps chroot
+	$(Q)O=$(O) prove -v tests/chroot/dask.t
+
 # of the unit tests; only printed
 coverage:
 	$(Q)tests/deps coverage
@@ -560,4 +566,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 .SECONDARY:
-.PHONY: path-truths all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check quick faults sync-seeds diff-nulls fuzz lab check-lab soak demo demo-replay bench install dist check-packages check-newer lint lint-here coverage format clean
+.PHONY: path-truths all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check quick faults sync-seeds diff-nulls fuzz lab check-lab soak demo demo-replay bench install dist check-packages check-newer check-fleet lint lint-here coverage format clean

@@ -55,6 +55,10 @@ fleet_host() { # NUMBER VISITS PREEMPTIONS
 		print "lost 0 7\n";' "$@"
 }
 
+# The known visits' reasons by the tables' words: events have none for 4
+# shellcheck disable=SC2034
+fleet_words='s/ 1\t/ hvc\t/; s/ 4\t/ null\t/; s/ 5\t/ guest_exit\t/'
+
 # DIR/recordings/webNNN/trace.dat, of every fourth host with a guest's, and what is known of them in DIR/known
 fleet_hosts() { # DIR HOSTS VISITS PREEMPTIONS
 	local i dir make=$build/tests/integration/make-trace events=tests/integration/events/kernel

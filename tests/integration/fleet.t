@@ -63,9 +63,8 @@ is "$(query "$(guide_block 'sql duckdb')" "$(guide_block 'sql query' | sed 's/^L
 	"... with visits that touch, and that take no time"
 
 # The same by the table of visits, whose reasons are words (the events have none for 4): of all hosts
-words='s/ 1\t/ hvc\t/; s/ 4\t/ null\t/; s/ 5\t/ guest_exit\t/'
 is "$(query "$(guide_block 'sql visits' | sed 's/^LIMIT 5;/;/')" | jq -r '["\(.host) \(.reason)", .n, .total_ns, .max_ns, .p99_ns] | @tsv' | sort)" \
-	"$(known visit | sed "$words" | fleet_sums)" "the query over the tables of visits gives every host's, and their 99th percentile"
+	"$(known visit | sed "$fleet_words" | fleet_sums)" "the query over the tables of visits gives every host's, and their 99th percentile"
 is "$(query "$(guide_block 'sql visits')" | jq -c '[.host, .n, .total_ns, .max_ns]')" "$(jq -c '[.host, .n, .total_ns, .max_ns]' <<<"$expected")" \
 	"... and the longest are those of the events"
 is "$(query "$(guide_block 'sql preempted')" | jq -r '["\(.preempted_by)", .n, .total_ns, .max_ns, .p99_ns] | @tsv' | sort)" \
@@ -74,6 +73,6 @@ is "$(query "$(guide_block 'sql preempted')" | jq -r '"\(.hosts) \(.preempted_by
 	"$(known preempted | sed 's/ [^ ]*\t.*//' | sort -u | sed 's/^[^ ]* //' | sort | uniq -c | sed 's/^ *//' | sort)" "... on how many hosts"
 is "$(query "$(guide_block 'sql kernels')" | jq -r '["\(.preempted_by) \(.kernel)", .n, .total_ns, .max_ns, .p99_ns] | @tsv' | sort)" \
 	"$(known preempted | sed 's/^[^ ]* //' | fleet_sums)" "... by kernel version, too"
-is "$(query "$(guide_block 'sql all')" | wc -l)" "$("$build/tests/tools/parquetread" $files >/dev/null; for f in $files; do dirname "${f#*host=}" | sed 's,/.*/, ,'; done | sort -u | wc -l)" \
+is "$(query "$(guide_block 'sql counts')" | wc -l)" "$("$build/tests/tools/parquetread" $files >/dev/null; for f in $files; do dirname "${f#*host=}" | sed 's,/.*/, ,'; done | sort -u | wc -l)" \
 	"the query over all events has each host and event"
 done_testing
