@@ -546,10 +546,10 @@ check-newer:
 	$(Q)tests/deps chroot
 	$(Q)O=$(O) UNITS=$(UNITS) prove -v tests/chroot/newer.t
 
-# Documentation/fleet.md on a cluster of Debian sid's Dask, in a chroot: likewise
+# Documentation/fleet.md on a cluster of Debian sid's Dask, in a chroot, then with HOSTS="10 100 1000": likewise
 check-fleet: all tools integration
 	$(Q)tests/deps chroot
-	$(Q)O=$(O) prove -v tests/chroot/dask.t
+	$(Q)O=$(O) HOSTS="$(HOSTS)" prove -v tests/chroot/dask.t
 
 # of the unit tests; only printed
 coverage:

@@ -1,11 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Documentation/fleet.md's queries on a cluster of Dask's distributed, in a chroot of Debian sid (make check-fleet):
-# the answers are those that are known, and DuckDB's. Needs root and a mirror of Debian.
+# the answers are those that are known, and DuckDB's. Then one of them over more and more hosts, with time
+# and memory. Needs root and a mirror of Debian.
+# usage: [HOSTS="10 100 1000"] dask.t
 mkdir -p "${O:-build}"
 . tests/integration/lib.sh
 . tests/integration/fleet-hosts.sh
 
+sizes=${HOSTS:-10 100 1000}
 needs="python3-distributed python3-pyarrow python3-pandas"
 out=$tmp/out
 export TRACEEVENT_PLUGIN_DIR=$build/plugins
@@ -14,17 +17,21 @@ tests/chroot/enter sid "$needs" "$out" true 2>"$tmp/why" || skip_all "$(tail -n 
 duckdb=$(tests/tools/duckdb ready)
 duckdb_there=$?
 
-# dask DIR ANSWER...: the guide's blocks of those names on a cluster; rows go to DIR/ANSWER.json
+# dask DIR ANSWER...: the guide's blocks of those names on a cluster; rows go to DIR/ANSWER.json, the
+# last one's time and the memory to $tmp/said
 dask() {
 	local dir=$1 name
 	shift
 
 	{
+		echo 'import time'
 		guide_block "python dask"
 		for name; do
+			printf '\nstart = time.monotonic()\n'
 			guide_block "python $name"
-			printf '%s.to_json("%s.json", orient="records", lines=True)\n' "$name" "$name"
+			printf 'seconds = time.monotonic() - start\n%s.to_json("%s.json", orient="records", lines=True)\n' "$name" "$name"
 		done
+		echo 'print(f"SECONDS {seconds:.1f}")'
 	} >"$out/$dir/blocks.py"
 	timeout 1200 tests/chroot/enter sid "$needs" "$out" sh -c 'cd "/out/$0" && exec /src/tests/chroot/dask-cluster blocks.py' "$dir" \
 		>"$tmp/said" 2>"$tmp/why" || diag "$(tail -n 40 "$tmp/why")"
@@ -38,6 +45,11 @@ rows() {
 # known DIR KIND: those lines, without the word
 known() {
 	sed -n "s/^$2 //p" "$out/$1/known"
+}
+
+# Known times by task and kernel
+known_kernels() { # DIR
+	known "$1" preempted | sed 's/^[^ ]* //' | fleet_sums | tr ' ' '\t'
 }
 
 # judge ANSWER COLUMNS KNOWN NAME: Dask's rows and DuckDB's, without the guide's LIMIT
@@ -63,8 +75,34 @@ judge preempted "preempted_by hosts $sums" "$(known 100 preempted | sed 's/^[^ ]
 	while IFS=$'\t' read -r task rest; do
 		printf '%s\t%d\t%s\n' "$task" "$(known 100 preempted | grep " $task " | cut -d ' ' -f 1 | sort -u | wc -l)" "$rest"
 	done)" "preempted time by task"
-judge kernels "preempted_by kernel $sums" "$(known 100 preempted | sed 's/^[^ ]* //' | fleet_sums | tr ' ' '\t')" "... by task and kernel"
+judge kernels "preempted_by kernel $sums" "$(known_kernels 100)" "... by task and kernel"
 judge counts "host event n" "$(cd "$out/100/fleet" && find * -name '*.parquet' -print0 | xargs -0 "$build/tests/tools/parquetread" |
 	sed 's,^host=\([^/]*\)/.*/event=\([^ ]*\) .*,\1\t\2,' | sort | uniq -c | awk -v OFS='\t' '{ print $2, $3, $1 }')" "all events"
 
+# The same query over more and more hosts
+most=$(printf '%s\n' $sizes | sort -n | tail -n 1)
+mkdir "$out/most"
+start=$SECONDS
+fleet_hosts "$out/most" "$most" 2 1000
+(cd "$out/most" && PATH=$build:$PATH bash -euc "$(guide_block 'sh tables')")
+diag "$most hosts recorded and exported: $((SECONDS - start)) s"
+diag "                          DuckDB            Dask, two workers of a thread"
+diag "hosts  preemptions  MiB   seconds  MiB   seconds  MiB: scheduler, workers"
+for size in $sizes; do
+	dir=grow-$size
+	mkdir -p "$out/$dir/tables"
+	(cd "$out/most/tables" && cp -al $(printf 'host=web%03d\n' $(seq "$size")) "$out/$dir/tables")
+	awk -v size="$size" 'substr($2, 4) + 0 <= size' "$out/most/known" >"$out/$dir/known"
+	dask "$dir" kernels
+	is "$(rows preempted_by kernel $sums <"$out/$dir/kernels.json")" "$(known_kernels "$dir")" "$size hosts, by Dask"
+	if [ $duckdb_there = 0 ]; then
+		is "$(cd "$out/$dir" && guide_block "sql kernels" | "$OLDPWD/tests/tools/duckdb" cost 2>"$tmp/cost" | rows preempted_by kernel $sums)" \
+			"$(known_kernels "$dir")" "... and by DuckDB"
+	else
+		skip 1 "$duckdb"
+		echo "- -" >"$tmp/cost"
+	fi
+	diag "$(printf '%5d %12d %4d %9s %4s %9s  %s' "$size" "$(known "$dir" preempted | wc -l)" "$(du -sm --apparent-size "$out/$dir/tables" | cut -f 1)" \
+		$(cat "$tmp/cost") "$(sed -n 's/^SECONDS //p' "$tmp/said")" "$(sed -n 's/^MEMORY //p' "$tmp/said")")"
+done
 done_testing
