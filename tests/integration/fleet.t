@@ -10,6 +10,55 @@ hosts=100 visits=200 preemptions=20
 export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home O=$build
 root=$PWD
 
+# ---- collecting ---------------------------------------------------------------------------------
+
+mkdir -p "$tmp/units" "$tmp/host" "$tmp/store/recordings"
+for unit in hyptrace-ship.path hyptrace-ship.service; do
+	guide_block "ini $unit" >"$tmp/units/$unit"
+done
+send=$(sed -n 's/^ExecStart=//p' "$tmp/units/hyptrace-ship.service")
+like "$send" '^/usr/bin/rsync .* /var/lib/hyptrace/ traces@store:/srv/traces/recordings/%H/$' "the unit sends to the store"
+# of a machine without rsync, too
+sed -i "s,=/usr/bin/rsync,=$(command -v rsync || command -v true)," "$tmp/units/hyptrace-ship.service"
+if command -v systemd-analyze >/dev/null; then
+	is "$(systemd-analyze verify --man=no "$tmp/units"/hyptrace-ship.* 2>&1 | grep hyptrace)" "" "the units that send recordings are valid"
+else
+	skip 1 "no systemd-analyze"
+fi
+for guest in "" -Guest; do
+	cp "tests/data/guest/trace$guest.dat" "$tmp/host/flight-20261126-101112$guest.001.dat"
+done
+touch "$tmp/host/flight-20261126-101112.002.dat.part"
+if command -v rsync >/dev/null; then
+	send=${send//%H/web01}
+	send=${send/\/var\/lib\/hyptrace\//$tmp/host/}
+	(set -f; ${send/traces@store:\/srv\/traces/$tmp/store})
+	is "$? $(cd "$tmp" && find host store -type f | sort | xargs)" "0 host/flight-20261126-101112.002.dat.part store/recordings/web01/flight-20261126-101112-Guest.001.dat store/recordings/web01/flight-20261126-101112.001.dat" \
+		"... complete ones, which leave the host"
+else
+	skip 1 "no rsync"
+	mkdir "$tmp/store/recordings/web01"
+	mv "$tmp"/host/*.dat "$tmp/store/recordings/web01"
+fi
+for time in first second; do
+	(cd "$tmp/store" && PATH=$build:$PATH bash -euc "$(guide_block 'sh collected')") >"$tmp/out" 2>&1
+	is "$? $(cat "$tmp/out") $(cd "$tmp/store" && "$build/tests/tools/parquetread" tables/*/*/*/table=recordings/*.parquet | sed 's/ .*//' | uniq -c)" \
+		"0        2 tables/host=web01/date=2026-11-26/run=20261126-101112.001/table=recordings" "their tables by host and day, with the guest's file, the $time time"
+done
+if command -v systemd-tmpfiles >/dev/null; then
+	guide_block "tmpfiles hyptrace.conf" | sed 's/[0-9]*d$/0/' >"$tmp/hyptrace.conf"
+	mkdir -p "$tmp/root/srv" "$tmp/root/var/lib/hyptrace/flight.dat.spool"
+	cp -r "$tmp/store" "$tmp/root/srv/traces"
+	touch "$tmp/root/var/lib/hyptrace"/flight.dat{,.spool/buffers}
+	systemd-tmpfiles --root="$tmp/root" --clean "$tmp/hyptrace.conf" 2>"$tmp/err"
+	is "$? $(cat "$tmp/err") $(cd "$tmp/root" && find * -type f)" "0  var/lib/hyptrace/flight.dat.spool/buffers" \
+		"what is old is removed, on the host and in the store, but for a recording that runs"
+else
+	skip 1 "no systemd-tmpfiles"
+fi
+
+# ---- a hundred hosts -----------------------------------------------------------------------------
+
 fleet_hosts "$tmp" $hosts $visits $preemptions
 is "$(ls -d "$tmp"/recordings/*/*.dat | wc -l)" $((hosts + hosts / 4)) "$hosts hosts have recordings, some with a guest's"
 
