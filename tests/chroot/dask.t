@@ -18,7 +18,7 @@ duckdb=$(tests/tools/duckdb ready)
 duckdb_there=$?
 
 # dask DIR ANSWER...: the guide's blocks of those names on a cluster; rows go to DIR/ANSWER.json, the
-# last one's time and the memory to $tmp/said
+# last one's time, the workers' tasks and the memory to $tmp/said
 dask() {
 	local dir=$1 name
 	shift
@@ -32,6 +32,7 @@ dask() {
 			printf 'seconds = time.monotonic() - start\n%s.to_json("%s.json", orient="records", lines=True)\n' "$name" "$name"
 		done
 		echo 'print(f"SECONDS {seconds:.1f}")'
+		echo 'print("TASKS", *client.run(lambda dask_worker: dask_worker.state.executed_count).values())'
 	} >"$out/$dir/blocks.py"
 	timeout 1200 tests/chroot/enter sid "$needs" "$out" sh -c 'cd "/out/$0" && exec /src/tests/chroot/dask-cluster blocks.py' "$dir" \
 		>"$tmp/said" 2>"$tmp/why" || diag "$(tail -n 40 "$tmp/why")"
@@ -54,9 +55,12 @@ known_kernels() { # DIR
 
 # judge ANSWER COLUMNS KNOWN NAME: Dask's rows and DuckDB's, without the guide's LIMIT
 judge() {
+	local views=
+
+	[ "$1" != query ] || views=$(guide_block "sql duckdb")
 	is "$(rows $2 <"$out/100/$1.json")" "$3" "$4, by Dask"
 	if [ $duckdb_there = 0 ]; then
-		is "$(cd "$out/100" && guide_block "sql $1" | sed 's/^LIMIT 5;/;/' | "$OLDPWD/tests/tools/duckdb" query | rows $2)" \
+		is "$(cd "$out/100" && { echo "$views"; guide_block "sql $1" | sed 's/^LIMIT 5;/;/'; } | "$OLDPWD/tests/tools/duckdb" query | rows $2)" \
 			"$(rows $2 <"$out/100/$1.json")" "... and by DuckDB"
 	else
 		skip 1 "$duckdb"
@@ -67,8 +71,9 @@ mkdir "$out/100"
 fleet_hosts "$out/100" 100 200 20
 (cd "$out/100" && PATH=$build:$PATH && bash -euc "$(guide_block sh)" && bash -euc "$(guide_block 'sh tables')")
 start=$SECONDS
-dask 100 visits preempted kernels counts
-diag "100 hosts, four answers: $((SECONDS - start)) s with the cluster's start"
+dask 100 visits preempted kernels counts query
+diag "100 hosts, five answers: $((SECONDS - start)) s with the cluster's start"
+like "$(<"$tmp/said")" '^TASKS [1-9][0-9]* [1-9][0-9]*$' "two workers answer"
 sums="n total_ns max_ns p99_ns"
 judge visits "host reason $sums" "$(known 100 visit | sed "$fleet_words" | fleet_sums | tr ' ' '\t')" "visits by host and reason"
 judge preempted "preempted_by hosts $sums" "$(known 100 preempted | sed 's/^[^ ]* //; s/ [^ ]*\t/\t/' | fleet_sums |
@@ -78,6 +83,8 @@ judge preempted "preempted_by hosts $sums" "$(known 100 preempted | sed 's/^[^ ]
 judge kernels "preempted_by kernel $sums" "$(known_kernels 100)" "... by task and kernel"
 judge counts "host event n" "$(cd "$out/100/fleet" && find * -name '*.parquet' -print0 | xargs -0 "$build/tests/tools/parquetread" |
 	sed 's,^host=\([^/]*\)/.*/event=\([^ ]*\) .*,\1\t\2,' | sort | uniq -c | awk -v OFS='\t' '{ print $2, $3, $1 }')" "all events"
+
+judge query "host reason n total_ns max_ns" "$(known 100 visit | fleet_sums | cut -f 1-4 | tr ' ' '\t')" "visits by events"
 
 # The same query over more and more hosts
 most=$(printf '%s\n' $sizes | sort -n | tail -n 1)
