@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Documentation/fleet.md's queries on a cluster of Dask's distributed, in a chroot of Debian sid (make check-fleet):
-# the answers are those that are known, and DuckDB's. Then one of them over more and more hosts, with time
-# and memory. Needs root and a mirror of Debian.
+# the answers are the known ones, and DuckDB's. Then one query over more and more hosts, with time and memory.
+# Needs root and a mirror of Debian.
 # usage: [HOSTS="10 100 1000"] dask.t
 mkdir -p "${O:-build}"
 . tests/integration/lib.sh
@@ -17,8 +17,8 @@ tests/chroot/enter sid "$needs" "$out" true 2>"$tmp/why" || skip_all "$(tail -n 
 duckdb=$(tests/tools/duckdb ready)
 duckdb_there=$?
 
-# dask DIR ANSWER...: the guide's blocks of those names on a cluster; rows go to DIR/ANSWER.json, the
-# last one's time, the workers' tasks and the memory to $tmp/said
+# dask DIR ANSWER...: runs the guide's blocks of those names on a cluster. Rows go to DIR/ANSWER.json; the last
+# block's time, the workers' tasks and the memory to $tmp/said
 dask() {
 	local dir=$1 name
 	shift
@@ -34,26 +34,26 @@ dask() {
 		echo 'print(f"SECONDS {seconds:.1f}")'
 		echo 'print("TASKS", *client.run(lambda dask_worker: dask_worker.state.executed_count).values())'
 	} >"$out/$dir/blocks.py"
-	timeout 1200 tests/chroot/enter sid "$needs" "$out" sh -c 'cd "/out/$0" && exec /src/tests/chroot/dask-cluster blocks.py' "$dir" \
+	tests/chroot/enter sid "$needs" "$out" sh -c 'cd "/out/$0" && exec /src/tests/chroot/dask-cluster blocks.py' "$dir" \
 		>"$tmp/said" 2>"$tmp/why" || diag "$(tail -n 40 "$tmp/why")"
 }
 
-# rows COLUMN...: those of JSON lines, sorted
+# rows COLUMN...: these columns of JSON lines, sorted
 rows() {
 	jq -r "[$(printf '.%s,' "$@" | sed 's/,$//')] | map(tostring) | @tsv" | sort
 }
 
-# known DIR KIND: those lines, without the word
+# known DIR KIND: the known lines of that kind, without the word
 known() {
 	sed -n "s/^$2 //p" "$out/$1/known"
 }
 
-# Known times by task and kernel
-known_kernels() { # DIR
+# known_kernels DIR: known sums of preempted time by task and kernel
+known_kernels() {
 	known "$1" preempted | sed 's/^[^ ]* //' | fleet_sums | tr ' ' '\t'
 }
 
-# judge ANSWER COLUMNS KNOWN NAME: Dask's rows and DuckDB's, without the guide's LIMIT
+# judge ANSWER COLUMNS KNOWN NAME: compares Dask's rows and DuckDB's, without the guide's LIMIT
 judge() {
 	local views=
 

@@ -9,10 +9,10 @@ guide_block() { # KIND
 	sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$fleet_guide" | grep -v '^```'
 }
 
-# The script of a host for make-trace. On CPUs 0 and 1 visits to the hypervisor: of every tenth host events
-# were lost in one. Some visits begin as the one before ends, some end as they begin. Of every tenth host the
-# kernel is Android's. On CPU 2 a vCPU is preempted again and again: of every seventh host events were lost meanwhile
-# once. What is known goes to standard error, a tab before NS: visit HOST REASON NS; preempted HOST TASK KERNEL NS
+# Prints the script of a host for make-trace. CPUs 0 and 1 visit the hypervisor: every tenth host has lost events
+# in one visit. Some visits begin as the one before ends, some end as they begin. Every tenth host has Android's
+# kernel. On CPU 2 a vCPU is preempted again and again: every seventh host has lost events in one such time.
+# Known times go to standard error, with a tab before NS: visit HOST REASON NS, preempted HOST TASK KERNEL NS
 fleet_host() { # NUMBER VISITS PREEMPTIONS
 	perl -e 'my ($i, $visits, $preemptions) = @ARGV;
 		my $host = sprintf "web%03d", $i;
@@ -55,11 +55,11 @@ fleet_host() { # NUMBER VISITS PREEMPTIONS
 		print "lost 0 7\n";' "$@"
 }
 
-# The known visits' reasons by the tables' words: events have none for 4
+# Replaces the known visits' reasons by the tables' words: events have none for 4
 # shellcheck disable=SC2034
 fleet_words='s/ 1\t/ hvc\t/; s/ 4\t/ null\t/; s/ 5\t/ guest_exit\t/'
 
-# DIR/recordings/webNNN/trace.dat, of every fourth host with a guest's, and what is known of them in DIR/known
+# Writes DIR/recordings/webNNN/trace.dat, for every fourth host a guest's, too, and the known times in DIR/known
 fleet_hosts() { # DIR HOSTS VISITS PREEMPTIONS
 	local i dir make=$build/tests/integration/make-trace events=tests/integration/events/kernel
 
@@ -72,8 +72,8 @@ fleet_hosts() { # DIR HOSTS VISITS PREEMPTIONS
 	done
 }
 
-# Of lines KEY...\tNS on standard input: KEY...\tN SUM GREATEST P99 of each key, sorted. The 99th percentile is the least that is
-# no less than 99 of 100 are
+# Sums lines KEY\tNS of standard input: KEY N SUM GREATEST P99 with tabs, sorted. P99 is the shortest time that 99 of
+# 100 do not exceed
 fleet_sums() {
 	perl -F'\t' -lane 'push @{ $ns{$F[0]} }, $F[1];
 	END {

@@ -73,7 +73,7 @@ is "$?" 0 "every file is sound"
 # two of each, 4 more of the top buffer, one loss at the end, the guests'
 is "$(wc -l <"$tmp/rows")" $((hosts * (2 * (visits + preemptions) + 5) + hosts / 4)) "all events are there"
 
-# known KIND: those lines, without the word
+# known KIND: the known lines of that kind, without the word
 known() {
 	sed -n "s/^$1 //p" "$tmp/known"
 }
