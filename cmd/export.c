@@ -254,9 +254,13 @@ static int tables_query(struct export *e, struct parquet_tables *to, const char 
 			const char *condition, int (*row)(void *ctx, const struct sql_value *v, size_t n))
 {
 	const struct sql_sink sink = { tables_begin, row, tables_end };
-	char *text = str_printf("%s %s%s", query, name, condition), why[SQL_WHY_MAX] = "";
-	int ret = text ? sql_run(tables_sql, text, &sink, to, why) : -ENOMEM;
+	int ret = row == tables_row ? sql_read_table(tables_sql, name, &sink, to) : -ENOENT;
+	char *text = NULL, why[SQL_WHY_MAX] = "";
 
+	if (ret == -ENOENT) {
+		text = str_printf("%s %s%s", query, name, condition);
+		ret = text ? sql_run(tables_sql, text, &sink, to, why) : -ENOMEM;
+	}
 	free(text);
 	if (*why && !tables_stopped)
 		log_err(e->log, "table '%s': %s", name, why);

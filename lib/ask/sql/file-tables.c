@@ -198,14 +198,6 @@ static const struct sql_filled {
 	  "NNttNNtnnnnNN", sql_fill_findings, true },
 };
 
-/* Of a task on a guest's CPU that is a vCPU's time, too. Views have the types of their first SELECT. */
-static const char sql_steal_text[] =
-	"CREATE VIEW steal AS SELECT ts, dur, machine, machine AS guest, cpu AS vcpu, tid, name, by, reason,"
-	" other_tid, other_name, ts_bound, end_bound, machine_id, utc_ns, utc_bound FROM thread_states"
-	" WHERE state = 'stolen' UNION ALL SELECT ts, dur, machine, guest, vcpu, tid, NULL, state, reason,"
-	" other_tid, other_name, ts_bound, end_bound, machine_id, utc_ns, utc_bound FROM vcpu_states"
-	" WHERE state = 'preempted'";
-
 static int sql_fill(struct sql *s, const struct sql_filled *t)
 {
 	struct sql_insert in = { .kinds = t->kinds };
@@ -245,7 +237,7 @@ int sql_filled_add(struct sql *s)
 		if (ret == SQLITE_OK && !t->later && sql_fill(s, t))
 			ret = SQLITE_NOMEM;
 	}
-	return ret == SQLITE_OK ? sqlite3_exec(s->db, sql_steal_text, NULL, NULL, NULL) : ret;
+	return ret;
 }
 
 void sql_filled_use(struct sql *s, const char *table)

@@ -258,7 +258,7 @@ struct sql_table {
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
 	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,
-	sql_ancestor_table, sql_descendant_table;
+	sql_steal_table, sql_ancestor_table, sql_descendant_table;
 /* All of these. */
 extern const struct sql_table *const sql_tables[];
 extern const size_t sql_tables_n;

@@ -81,16 +81,11 @@ static int sql_guard(struct sql *s)
 {
 	static const struct {
 		int id, value;
-	} limits[] = { { SQLITE_LIMIT_LENGTH, SQL_TEXT_MAX },
-		       { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
-		       { SQLITE_LIMIT_COLUMN, 64 },
-		       { SQLITE_LIMIT_EXPR_DEPTH, 100 },
-		       { SQLITE_LIMIT_COMPOUND_SELECT, 50 },
-		       { SQLITE_LIMIT_VDBE_OP, 100000 },
-		       { SQLITE_LIMIT_FUNCTION_ARG, 32 },
-		       { SQLITE_LIMIT_ATTACHED, 0 },
-		       { SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256 },
-		       { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
+	} limits[] = { { SQLITE_LIMIT_LENGTH, SQL_TEXT_MAX },	  { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
+		       { SQLITE_LIMIT_COLUMN, SQL_COLUMNS_MAX },  { SQLITE_LIMIT_EXPR_DEPTH, 100 },
+		       { SQLITE_LIMIT_COMPOUND_SELECT, 50 },	  { SQLITE_LIMIT_VDBE_OP, 100000 },
+		       { SQLITE_LIMIT_FUNCTION_ARG, 32 },	  { SQLITE_LIMIT_ATTACHED, 0 },
+		       { SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256 }, { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
 		       { SQLITE_LIMIT_WORKER_THREADS, 0 } };
 	int ret = sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 
