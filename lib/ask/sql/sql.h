@@ -25,7 +25,10 @@ struct sql_value {
 	const char *text; /* a blob: its bytes in hexadecimal, X'00ff' */
 };
 
-/* Receives results: each is called for every statement that has columns. 0, or an error that ends all. */
+/*
+ * Receives results: each is called for every statement that has columns. 0, or an error that ends all. begin
+ * and end: NULL: not needed.
+ */
 struct sql_sink {
 	int (*begin)(void *ctx, const char *const *names, size_t n);
 	/* Values are good until it returns. */

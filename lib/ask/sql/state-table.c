@@ -26,6 +26,16 @@ enum {
 	STATE_MACHINE_ID
 };
 
+/* clang-format off */
+/* The explanation of a state, and how wrong its times can be. */
+#define STATE_EXPLAINED                                            \
+	{ "reason", "TEXT", KEY_NONE, STATE_REASON },              \
+	{ "other_tid", "INTEGER", KEY_NONE, STATE_OTHER_TID },     \
+	{ "other_name", "TEXT", KEY_NONE, STATE_OTHER_NAME },      \
+	{ "ts_bound", "INTEGER", KEY_NONE, STATE_TS_BOUND },       \
+	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND }
+/* clang-format on */
+
 static const struct sql_column sql_vcpu_state_columns[] = {
 	{ "ts", "INTEGER", KEY_NONE, STATE_TS },
 	{ "dur", "INTEGER", KEY_NONE, STATE_DUR },
@@ -35,11 +45,7 @@ static const struct sql_column sql_vcpu_state_columns[] = {
 	{ "tid", "INTEGER", KEY_NONE, STATE_TID },
 	{ "cpu", "INTEGER", KEY_NONE, STATE_CPU },
 	{ "state", "TEXT", KEY_NONE, STATE_STATE },
-	{ "reason", "TEXT", KEY_NONE, STATE_REASON },
-	{ "other_tid", "INTEGER", KEY_NONE, STATE_OTHER_TID },
-	{ "other_name", "TEXT", KEY_NONE, STATE_OTHER_NAME },
-	{ "ts_bound", "INTEGER", KEY_NONE, STATE_TS_BOUND },
-	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND },
+	STATE_EXPLAINED,
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
 	{ "esr_class", "TEXT", KEY_NONE, STATE_CLASS },
 	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
@@ -55,11 +61,7 @@ static const struct sql_column sql_thread_state_columns[] = {
 	{ "cpu", "INTEGER", KEY_NONE, STATE_CPU },
 	{ "state", "TEXT", KEY_NONE, STATE_STATE },
 	{ "by", "TEXT", KEY_NONE, STATE_BY },
-	{ "reason", "TEXT", KEY_NONE, STATE_REASON },
-	{ "other_tid", "INTEGER", KEY_NONE, STATE_OTHER_TID },
-	{ "other_name", "TEXT", KEY_NONE, STATE_OTHER_NAME },
-	{ "ts_bound", "INTEGER", KEY_NONE, STATE_TS_BOUND },
-	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND },
+	STATE_EXPLAINED,
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
 	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
 	SQL_UTC_COLUMNS,
@@ -74,11 +76,7 @@ static const struct sql_column sql_steal_columns[] = {
 	{ "tid", "INTEGER", KEY_NONE, STATE_TID },
 	{ "name", "TEXT", KEY_NONE, STATE_NAME },
 	{ "by", "TEXT", KEY_NONE, STATE_BY },
-	{ "reason", "TEXT", KEY_NONE, STATE_REASON },
-	{ "other_tid", "INTEGER", KEY_NONE, STATE_OTHER_TID },
-	{ "other_name", "TEXT", KEY_NONE, STATE_OTHER_NAME },
-	{ "ts_bound", "INTEGER", KEY_NONE, STATE_TS_BOUND },
-	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND },
+	STATE_EXPLAINED,
 	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
 	SQL_UTC_COLUMNS,
 };

@@ -206,10 +206,9 @@ int sql_tables_add(struct sql *s)
 
 int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink, void *ctx)
 {
-	static const enum sql_kind kinds[] = { [SQL_CELL_NUMBER] = SQL_INTEGER,
-					       [SQL_CELL_TEXT] = SQL_TEXT,
-					       [SQL_CELL_COPY] = SQL_TEXT,
-					       [SQL_CELL_OWN] = SQL_TEXT };
+	static const enum sql_kind kinds[] = {
+		[SQL_CELL_NUMBER] = SQL_INTEGER, [SQL_CELL_TEXT] = SQL_TEXT, [SQL_CELL_COPY] = SQL_TEXT
+	};
 	struct sql_value values[SQL_COLUMNS_MAX];
 	const struct sql_table *t = NULL;
 	struct sql_cursor *c;
@@ -228,9 +227,6 @@ int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink,
 	sql_want_read(&c->want, ORDER_ANY, "", 0, NULL);
 	ret = t->filter(c);
 	while (!ret && (ret = t->next(c)) == 1) {
-		void *own[SQL_COLUMNS_MAX];
-		size_t n_own = 0;
-
 		c->row++;
 		ret = 0;
 		for (size_t i = 0; i < t->n; i++) {
@@ -238,12 +234,8 @@ int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink,
 
 			ret = cell.kind == SQL_CELL_FAILED ? -ENOMEM : ret;
 			values[i] = (struct sql_value){ kinds[cell.kind], cell.number, 0, cell.text };
-			if (cell.kind == SQL_CELL_OWN)
-				own[n_own++] = (char *)cell.text;
 		}
 		ret = ret ?: sink->row(ctx, values, t->n);
-		while (n_own)
-			sqlite3_free(own[--n_own]);
 	}
 	t->close(c);
 	free(c);
