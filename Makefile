@@ -120,7 +120,7 @@ LIB_SRC := $(filter-out lib/convert/export/perfetto%,$(LIB_SRC))
 endif
 ifeq ($(SQLITE),1)
 PACKAGES += sqlite3
-TEXT_OBJ += $(O)/gen/sql_perfetto_text.o $(O)/gen/sql_segments_text.o
+TEXT_OBJ += $(O)/gen/sql_perfetto_text.o $(O)/gen/sql_segments_text.o $(O)/gen/sql_tables_text.o
 CPPFLAGS += -DHYPTRACE_SQL
 else
 LIB_SRC := $(filter-out lib/ask/sql/%,$(LIB_SRC))
@@ -215,7 +215,7 @@ $(O)/gen/flame_style: lib/ask/flame/flame.css
 	$(Q)mkdir -p $(@D)
 	$(Q)sed 1d $< >$@
 
-# SQL without comments: Perfetto's tables, and the segments of its span joins
+# SQL without comments: tables, Perfetto's, and the segments of its span joins
 $(O)/gen/sql_%_text: lib/ask/sql/%.sql
 	$(Q)mkdir -p $(@D)
 	$(Q)sed '/^--/d; /^$$/d' $< >$@

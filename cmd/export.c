@@ -222,16 +222,6 @@ static void tables_signal(int sig)
 	sql_interrupt(tables_sql);
 }
 
-static int tables_begin(void *ctx, const char *const *names, size_t n)
-{
-	return 0;
-}
-
-static int tables_end(void *ctx)
-{
-	return 0;
-}
-
 /* Of PRAGMA table_info: number, name, type, ... */
 static int tables_column(void *ctx, const struct sql_value *v, size_t n)
 {
@@ -253,10 +243,14 @@ static int tables_row(void *ctx, const struct sql_value *v, size_t n)
 static int tables_query(struct export *e, struct parquet_tables *to, const char *query, const char *name,
 			const char *condition, int (*row)(void *ctx, const struct sql_value *v, size_t n))
 {
-	const struct sql_sink sink = { tables_begin, row, tables_end };
-	char *text = str_printf("%s %s%s", query, name, condition), why[SQL_WHY_MAX] = "";
-	int ret = text ? sql_run(tables_sql, text, &sink, to, why) : -ENOMEM;
+	const struct sql_sink sink = { .row = row };
+	int ret = row == tables_row ? sql_read_table(tables_sql, name, &sink, to) : -ENOENT;
+	char *text = NULL, why[SQL_WHY_MAX] = "";
 
+	if (ret == -ENOENT) {
+		text = str_printf("%s %s%s", query, name, condition);
+		ret = text ? sql_run(tables_sql, text, &sink, to, why) : -ENOMEM;
+	}
 	free(text);
 	if (*why && !tables_stopped)
 		log_err(e->log, "table '%s': %s", name, why);

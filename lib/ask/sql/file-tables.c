@@ -153,58 +153,23 @@ static void sql_fill_clocks(struct sql *s, struct sql_insert *in)
 	}
 }
 
-/* machine_id is the file's place, 0 is the first. */
+/* Rows of tables.sql's tables. machine_id is the file's place, 0 is the first. */
 static const struct sql_filled {
-	const char *name, *columns, *kinds;
+	const char *name, *kinds; /* kinds: a letter for each column, see sql_insert() */
 	void (*fill)(struct sql *s, struct sql_insert *in);
 	bool later; /* when a statement first uses it: all of the files are read for it */
 } sql_filled[] = {
-	{ "machines",
-	  "id INTEGER PRIMARY KEY, name TEXT, path TEXT, guest INTEGER, clock TEXT, utc_max_error INTEGER,"
-	  " utc_est_error INTEGER, tai_offset INTEGER",
-	  "nttntNNN", sql_fill_machines, false },
-	{ "recordings",
-	  "machine_id INTEGER, trace_id TEXT, program TEXT, node TEXT, release TEXT, arch TEXT, from_ts "
-	  "INTEGER,"
-	  " to_ts INTEGER, from_utc INTEGER, to_utc INTEGER",
-	  "ntttttNNNN", sql_fill_recordings, false },
-	{ "cpus", "machine TEXT, cpu INTEGER, machine_id INTEGER", "tnn", sql_fill_cpus, false },
-	{ "vcpus", "machine TEXT, guest TEXT, vcpu INTEGER, tid INTEGER, machine_id INTEGER", "ttnnn",
-	  sql_fill_vcpus, false },
-	{ "_option", "machine_id INTEGER, id INTEGER, number INTEGER, text TEXT", "nnnt", sql_fill_options,
-	  false },
-	{ "clocks",
-	  "machine TEXT, ts INTEGER, guest_ts INTEGER, \"offset\" INTEGER, bound INTEGER, method TEXT,"
-	  " class TEXT, machine_id INTEGER",
-	  "tnnnNttn", sql_fill_clocks, false },
-	{ "threads", "id INTEGER, machine TEXT, tid INTEGER, name TEXT, machine_id INTEGER", "ntntn",
-	  sql_fill_threads, true },
-	{ "spans",
-	  "ts INTEGER, dur INTEGER, machine TEXT, cpu INTEGER, tid INTEGER, client TEXT, name TEXT, parent "
-	  "TEXT,"
-	  " depth INTEGER, own_dur INTEGER, ts_bound INTEGER, machine_id INTEGER, utc_ns INTEGER, utc_bound "
-	  "INTEGER",
-	  "nntnNtttnnNnNN", sql_fill_spans, true },
-	{ "latency",
-	  "preset TEXT, ts INTEGER, dur INTEGER, machine TEXT, cpu INTEGER, tid INTEGER, guest TEXT, vcpu "
-	  "INTEGER,"
-	  " queue TEXT, stage1 INTEGER, stage2 INTEGER, stage3 INTEGER, stage4 INTEGER, stage5 INTEGER,"
-	  " bound INTEGER, machine_id INTEGER, utc_ns INTEGER, utc_bound INTEGER",
-	  "tnntnNtNtNNNNNNnNN", sql_fill_latency, true },
-	{ "findings",
-	  "ts INTEGER, dur INTEGER, machine TEXT, guest TEXT, vcpu INTEGER, tid INTEGER, what TEXT, lost "
-	  "INTEGER,"
-	  " stretches INTEGER, share_ppm INTEGER, machine_id INTEGER, utc_ns INTEGER, utc_bound INTEGER",
-	  "NNttNNtnnnnNN", sql_fill_findings, true },
+	{ "machines", "nttntNNN", sql_fill_machines, false },
+	{ "recordings", "ntttttNNNN", sql_fill_recordings, false },
+	{ "cpus", "tnn", sql_fill_cpus, false },
+	{ "vcpus", "ttnnn", sql_fill_vcpus, false },
+	{ "_option", "nnnt", sql_fill_options, false },
+	{ "clocks", "tnnnNttn", sql_fill_clocks, false },
+	{ "threads", "ntntn", sql_fill_threads, true },
+	{ "spans", "nntnNtttnnNnNN", sql_fill_spans, true },
+	{ "latency", "tnntnNtNtNNNNNNnNN", sql_fill_latency, true },
+	{ "findings", "NNttNNtnnnnNN", sql_fill_findings, true },
 };
-
-/* Of a task on a guest's CPU that is a vCPU's time, too. Views have the types of their first SELECT. */
-static const char sql_steal_text[] =
-	"CREATE VIEW steal AS SELECT ts, dur, machine, machine AS guest, cpu AS vcpu, tid, name, by, reason,"
-	" other_tid, other_name, ts_bound, end_bound, machine_id, utc_ns, utc_bound FROM thread_states"
-	" WHERE state = 'stolen' UNION ALL SELECT ts, dur, machine, guest, vcpu, tid, NULL, state, reason,"
-	" other_tid, other_name, ts_bound, end_bound, machine_id, utc_ns, utc_bound FROM vcpu_states"
-	" WHERE state = 'preempted'";
 
 static int sql_fill(struct sql *s, const struct sql_filled *t)
 {
@@ -234,18 +199,12 @@ static int sql_fill(struct sql *s, const struct sql_filled *t)
 
 int sql_filled_add(struct sql *s)
 {
-	int ret = SQLITE_OK;
+	int ret = sqlite3_exec(s->db, sql_tables_text, NULL, NULL, NULL);
 
-	for (size_t i = 0; i < ARRAY_SIZE(sql_filled) && ret == SQLITE_OK; i++) {
-		const struct sql_filled *t = &sql_filled[i];
-		char *text = str_printf("CREATE TABLE %s(%s)", t->name, t->columns);
-
-		ret = text ? sqlite3_exec(s->db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-		free(text);
-		if (ret == SQLITE_OK && !t->later && sql_fill(s, t))
+	for (size_t i = 0; i < ARRAY_SIZE(sql_filled) && ret == SQLITE_OK; i++)
+		if (!sql_filled[i].later && sql_fill(s, &sql_filled[i]))
 			ret = SQLITE_NOMEM;
-	}
-	return ret == SQLITE_OK ? sqlite3_exec(s->db, sql_steal_text, NULL, NULL, NULL) : ret;
+	return ret;
 }
 
 void sql_filled_use(struct sql *s, const char *table)

@@ -172,17 +172,9 @@ struct sql_column {
 
 /* A column's value. */
 struct sql_cell {
-	enum {
-		SQL_CELL_NULL,
-		SQL_CELL_NUMBER,
-		SQL_CELL_TEXT,
-		SQL_CELL_COPY,
-		SQL_CELL_OWN,
-		SQL_CELL_FAILED
-	} kind;
+	enum { SQL_CELL_NULL, SQL_CELL_NUMBER, SQL_CELL_TEXT, SQL_CELL_COPY, SQL_CELL_FAILED } kind;
 	int64_t number;
-	/* SQL_CELL_TEXT: lives as long as the files; SQL_CELL_COPY: until the next row; SQL_CELL_OWN:
-	 * sqlite3_mprintf's */
+	/* SQL_CELL_TEXT: lives as long as the files; SQL_CELL_COPY: until the next row */
 	const char *text;
 };
 
@@ -205,9 +197,7 @@ static inline int sql_cell_give(struct sql_cell v, sqlite3_context *to)
 		sqlite3_result_int64(to, v.number);
 	else if (v.kind != SQL_CELL_NULL && v.kind != SQL_CELL_FAILED)
 		sqlite3_result_text(to, v.text, -1,
-				    v.kind == SQL_CELL_TEXT   ? SQLITE_STATIC
-				    : v.kind == SQL_CELL_COPY ? SQLITE_TRANSIENT
-							      : sqlite3_free);
+				    v.kind == SQL_CELL_TEXT ? SQLITE_STATIC : SQLITE_TRANSIENT);
 	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
 }
 
@@ -230,8 +220,16 @@ struct sql_cursor {
 	struct sql_want want;
 	bool over, copied; /* copied: rows are those of `copy` */
 	int64_t row;
+	char number[24]; /* sql_number_text() */
 	sqlite3_stmt *copy;
 };
+
+/* A row has one such cell. */
+static inline struct sql_cell sql_number_text(struct sql_cursor *c, int64_t v)
+{
+	snprintf(c->number, sizeof(c->number), "%" PRId64, v);
+	return (struct sql_cell){ .kind = SQL_CELL_COPY, .text = c->number };
+}
 
 struct sql_table {
 	const char *name;
@@ -258,7 +256,7 @@ struct sql_table {
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
 	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,
-	sql_ancestor_table, sql_descendant_table;
+	sql_steal_table, sql_ancestor_table, sql_descendant_table;
 /* All of these. */
 extern const struct sql_table *const sql_tables[];
 extern const size_t sql_tables_n;
@@ -288,7 +286,7 @@ int sql_dialect(struct sql *s, const char **text, struct buf *out, char why[SQL_
 int sql_failed(struct sql *s, int code, char why[SQL_WHY_MAX]);
 /* Perfetto's functions, and its tables as views. SQLite's codes. */
 int sql_perfetto_add(struct sql *s);
-extern const char sql_perfetto_text[]; /* perfetto.sql */
+extern const char sql_perfetto_text[], sql_tables_text[]; /* perfetto.sql, tables.sql */
 
 /* Of a host's thread: its guest's name, or the number of the vCPU that it runs. */
 static inline struct sql_cell sql_vcpu(const struct input *in, int32_t tid, bool guest)

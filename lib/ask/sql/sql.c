@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* An SQLite that has the files as its tables, and cannot change anything: statements in, rows out. */
-#include "ask/sql/sql.h"
+#include <stdarg.h>
 
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
@@ -8,6 +8,18 @@
 #define STORE_BYTES  (128u << 20)
 #define SQL_TEXT_MAX (16 << 20) /* of a value, bytes */
 #define SQL_TEMP_MAX "1048576"	/* pages of 4 KiB of all temporary tables together */
+
+void sql_note(struct sql *s, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!strlist_has(&s->notes, text))
+		strlist_add(&s->notes, text); /* without memory the note is left out */
+}
 
 struct strlist sql_notes(struct sql *s)
 {
@@ -81,16 +93,11 @@ static int sql_guard(struct sql *s)
 {
 	static const struct {
 		int id, value;
-	} limits[] = { { SQLITE_LIMIT_LENGTH, SQL_TEXT_MAX },
-		       { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
-		       { SQLITE_LIMIT_COLUMN, 64 },
-		       { SQLITE_LIMIT_EXPR_DEPTH, 100 },
-		       { SQLITE_LIMIT_COMPOUND_SELECT, 50 },
-		       { SQLITE_LIMIT_VDBE_OP, 100000 },
-		       { SQLITE_LIMIT_FUNCTION_ARG, 32 },
-		       { SQLITE_LIMIT_ATTACHED, 0 },
-		       { SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256 },
-		       { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
+	} limits[] = { { SQLITE_LIMIT_LENGTH, SQL_TEXT_MAX },	  { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
+		       { SQLITE_LIMIT_COLUMN, SQL_COLUMNS_MAX },  { SQLITE_LIMIT_EXPR_DEPTH, 100 },
+		       { SQLITE_LIMIT_COMPOUND_SELECT, 50 },	  { SQLITE_LIMIT_VDBE_OP, 100000 },
+		       { SQLITE_LIMIT_FUNCTION_ARG, 32 },	  { SQLITE_LIMIT_ATTACHED, 0 },
+		       { SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256 }, { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
 		       { SQLITE_LIMIT_WORKER_THREADS, 0 } };
 	int ret = sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 
@@ -239,7 +246,7 @@ static int sql_rows(struct sql *s, struct sql_result *r, const struct sql_sink *
 		names[i] = sqlite3_column_name(r->stmt, (int)i);
 		ret = names[i] ? 0 : -ENOMEM;
 	}
-	ret = ret ?: sink->begin(ctx, names, r->n);
+	ret = ret || !sink->begin ? ret : sink->begin(ctx, names, r->n);
 	free(names);
 	while (!ret && code == SQLITE_ROW) {
 		ret = sql_result_row(r, sink, ctx);
@@ -248,7 +255,7 @@ static int sql_rows(struct sql *s, struct sql_result *r, const struct sql_sink *
 	}
 	if (ret)
 		return ret;
-	ret = sink->end(ctx);
+	ret = sink->end ? sink->end(ctx) : 0;
 	return code == SQLITE_DONE ? ret : sql_failed(s, code, why);
 }
 
