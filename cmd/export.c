@@ -15,7 +15,7 @@ struct export_opts {
 	bool json, quiet;
 	struct times_opts times;
 	struct strlist tables, files;
-	char *presets; /* of the table latency: a condition; NULL: all */
+	struct buf presets; /* of the table latency: a condition; empty: all */
 };
 
 #define EXPORT(field) .off = offsetof(struct export_opts, field)
@@ -35,17 +35,6 @@ static bool tables_has(const char *words, const char *word)
 	return false;
 }
 
-static int tables_set_preset(struct export_opts *o, const char *preset)
-{
-	char *more = str_printf("%s preset = '%s'", o->presets ? " OR" : " WHERE", preset);
-	char *all = more ? str_printf("%s%s", o->presets ?: "", more) : NULL;
-
-	free(more);
-	free(o->presets);
-	o->presets = all;
-	return all ? 0 : -ENOMEM;
-}
-
 /* "kvm_exits,latency:irq" */
 static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct opts_error *err)
 {
@@ -55,7 +44,8 @@ static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct 
 
 	while (!ret && (word = strsep(&rest, ", "))) {
 		if (!strncmp(word, "latency:", 8) && latency_preset(word + 8)) {
-			ret = tables_set_preset(o, word + 8);
+			buf_printf(&o->presets, "%s preset = '%s'", o->presets.len ? " OR" : " WHERE",
+				   word + 8);
 			word[7] = '\0';
 		}
 		if (!strcmp(word, "all"))
@@ -66,7 +56,7 @@ static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct 
 			ret = strlist_add(&o->tables, word);
 	}
 	free(copy);
-	return ret;
+	return buf_str(&o->presets) ? ret : -ENOMEM;
 }
 
 static const struct opt export_rows[] = {
@@ -263,7 +253,7 @@ static int tables_write(struct export *e, struct parquet_tables *to, const struc
 
 	for (size_t i = 0; i < o->tables.n && !ret; i++) {
 		const char *name = o->tables.v[i];
-		const char *only = o->presets && !strcmp(name, "latency") ? o->presets : "";
+		const char *only = strcmp(name, "latency") ? "" : (const char *)o->presets.data ?: "";
 
 		ret = export_progress(e, (double)i / (double)o->tables.n)
 			      ?: parquet_table_begin(to, name)
@@ -404,7 +394,7 @@ int cmd_export(int argc, char **argv)
 		}
 	}
 	strlist_release(&o.tables);
-	free(o.presets);
+	buf_release(&o.presets);
 	strlist_release(&o.files);
 	return status;
 }

@@ -14,11 +14,6 @@ static struct pass_part sql_reading_part(struct sql *s)
 	return (struct pass_part){ .ctx = s, .after = sql_reading_after };
 }
 
-static void sql_reading_damaged(struct sql *s, uint64_t damaged)
-{
-	s->damaged = damaged > s->damaged ? damaged : s->damaged;
-}
-
 /* utc_ns or utc_bound; -1: unknown. */
 static int64_t sql_reading_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what)
 {
@@ -52,7 +47,7 @@ void sql_fill_findings(struct sql *s, struct sql_insert *in)
 	}
 	in->ret = ret ?: in->ret;
 	free(f.v);
-	sql_reading_damaged(s, reading_damaged(&r));
+	merge_damage_join(&s->damaged, reading_damaged(&r));
 	findings_close(j);
 	reading_close(&r);
 }
@@ -90,7 +85,7 @@ void sql_fill_spans(struct sql *s, struct sql_insert *in)
 		ret = reading_run(&r);
 	}
 	in->ret = ret ?: in->ret;
-	sql_reading_damaged(s, reading_damaged(&r));
+	merge_damage_join(&s->damaged, reading_damaged(&r));
 	reading_close(&r);
 }
 
@@ -101,6 +96,7 @@ struct sql_chains {
 	const struct latency_preset *preset;
 	struct latency_plan plan;
 	struct latency *latency;
+	bool begun; /* in the pass */
 };
 
 #define SQL_STAGES 5 /* no preset has more */
@@ -161,22 +157,24 @@ void sql_fill_latency(struct sql *s, struct sql_insert *in)
 		c->plan.each = sql_chain_row;
 		c->plan.ctx = c;
 		ret = latency_open(&c->latency, s->in, &c->plan, &s->once);
-		if (ret)
-			break;
+		if (ret || !latency_fed(c->latency))
+			continue;
 		if (c->plan.lines) {
 			ret = latency_read(c->latency, &s->once, &damaged);
 		} else {
+			c->begun = true;
 			ret = latency_begin(c->latency, t);
 			n_parts += latency_parts(c->latency, &parts[n_parts]);
 		}
 	}
-	ret = ret ?: pass_read(t, NULL, parts, n_parts);
+	if (!ret && n_parts > 1)
+		ret = pass_read(t, NULL, parts, n_parts);
 	for (size_t i = 0; i < n && !ret; i++)
-		ret = all[i].plan.lines ? 0 : latency_end(all[i].latency);
+		ret = all[i].begun ? latency_end(all[i].latency) : 0;
 	in->ret = ret ?: in->ret;
-	sql_reading_damaged(s, damaged);
+	merge_damage_join(&s->damaged, damaged);
 	for (size_t i = 0; i < PASS_PARTS_MAX; i++)
 		latency_close(all[i].latency);
-	sql_reading_damaged(s, t ? merge_damaged(t->merge) : 0);
+	merge_damage_join(&s->damaged, t ? merge_damaged(t->merge) : 0);
 	timeline_close(t);
 }

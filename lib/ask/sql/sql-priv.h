@@ -310,9 +310,13 @@ struct sql_insert {
 	const char *kinds;
 	int ret; /* -errno, the first */
 };
+/*
+ * A row: for each letter of the table's kinds a number as int64_t (n; N: NULL if negative), or a text that
+ * may be NULL (t).
+ */
 void sql_insert(struct sql_insert *in, ...);
+/* All rows of a table; an error is in->ret. threads.c, reading-tables.c. */
 void sql_fill_threads(struct sql *s, struct sql_insert *in);
-/* reading-tables.c */
 void sql_fill_findings(struct sql *s, struct sql_insert *in);
 void sql_fill_spans(struct sql *s, struct sql_insert *in);
 void sql_fill_latency(struct sql *s, struct sql_insert *in);

@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* An SQLite that has the files as its tables, and cannot change anything: statements in, rows out. */
-#include <stdarg.h>
-
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
 
 #define STORE_BYTES  (128u << 20)
 #define SQL_TEXT_MAX (16 << 20) /* of a value, bytes */
 #define SQL_TEMP_MAX "1048576"	/* pages of 4 KiB of all temporary tables together */
-
-void sql_note(struct sql *s, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (!strlist_has(&s->notes, text))
-		strlist_add(&s->notes, text); /* without memory the note is left out */
-}
 
 struct strlist sql_notes(struct sql *s)
 {

@@ -237,7 +237,8 @@ int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink,
 		}
 		ret = ret ?: sink->row(ctx, values, t->n);
 	}
-	t->close(c);
+	if (t->close)
+		t->close(c);
 	free(c);
 	return ret;
 }

@@ -50,17 +50,6 @@ static int tail_take(void *ctx, const struct latency_worst *chain, const struct 
 	return array_push(&t->v, &t->n, &one, sizeof(one));
 }
 
-/* False: no file has an event for one of the points. */
-static bool tail_there(const struct tail *t)
-{
-	const struct latency_count *counts = latency_result(t->latency).counts;
-	unsigned int points = 0;
-
-	for (size_t i = 0; i < t->plan.n_terms; i++)
-		points |= counts[i].known && !t->terms[i].cancels ? 1u << t->terms[i].point : 0;
-	return points == (1u << t->plan.n_points) - 1;
-}
-
 int tails_open(struct tails **out, const struct inputs *in, struct timeline *timeline)
 {
 	struct tails *all = *out = calloc(1, sizeof(*all));
@@ -86,7 +75,7 @@ int tails_open(struct tails **out, const struct inputs *in, struct timeline *tim
 		t->plan.each = tail_take;
 		t->plan.ctx = t;
 		ret = latency_open(&t->latency, in, &t->plan, NULL);
-		if (!ret && tail_there(t)) {
+		if (!ret && latency_fed(t->latency)) {
 			ret = latency_begin(t->latency, timeline);
 		} else {
 			latency_close(t->latency);

@@ -28,10 +28,10 @@ static inline void parquet_levels_add(struct parquet_levels *l, uint8_t level)
 	l->n++;
 }
 
-static void chunk_levels(struct parquet_chunk *k, uint8_t def, uint8_t rep)
+/* Of a list also the repetition level is to be added. */
+static void chunk_level(struct parquet_chunk *k, uint8_t def)
 {
 	parquet_levels_add(&k->def, def);
-	parquet_levels_add(&k->rep, rep);
 	k->n++;
 }
 
@@ -61,7 +61,7 @@ static void chunk_number(struct parquet_chunk *k, const struct parquet_column *c
 
 static void chunk_value(struct parquet_chunk *k, const struct parquet_column *c, uint64_t v)
 {
-	chunk_levels(k, 1, 0);
+	chunk_level(k, 1);
 	chunk_number(k, c, v);
 }
 
@@ -70,7 +70,7 @@ static void chunk_optional(struct parquet_chunk *k, const struct parquet_column 
 	if (there) {
 		chunk_value(k, c, v);
 	} else {
-		chunk_levels(k, 0, 0);
+		chunk_level(k, 0);
 		k->nulls++;
 	}
 }
@@ -81,7 +81,7 @@ static void chunk_text(struct parquet_chunk *k, const char *text, size_t n)
 	size_t begin = k->values.len;
 	uint32_t len = 0;
 
-	chunk_levels(k, 1, 0);
+	chunk_level(k, 1);
 	k->n_values++;
 	buf_add(&k->values, &len, sizeof(len));
 	n = strnlen(text, n);
@@ -108,11 +108,14 @@ static void chunk_list(struct parquet_chunk *k, const struct parquet_column *c, 
 	size_t size = c->item.size, i;
 
 	for (i = 0; i + size <= n; i += size) {
-		chunk_levels(k, 2, i > 0);
+		chunk_level(k, 2);
+		parquet_levels_add(&k->rep, i > 0);
 		chunk_number(k, c, field_word(&c->item, data + i));
 	}
-	if (!i)
-		chunk_levels(k, 1, 0);
+	if (!i) {
+		chunk_level(k, 1);
+		parquet_levels_add(&k->rep, 0);
+	}
 }
 
 static void chunk_field(struct parquet_chunk *k, const struct parquet_column *c, const struct merge_record *m)
@@ -127,6 +130,7 @@ static void chunk_field(struct parquet_chunk *k, const struct parquet_column *c,
 		chunk_optional(k, c, there, c->type == PARQUET_BOOL ? v != 0 : v);
 	} else if (field_load_bytes(&c->load, m->data, m->len, &data, &n) != 1) {
 		chunk_optional(k, c, false, 0);
+		parquet_levels_add(&k->rep, 0); /* of a list */
 	} else if (c->what == PARQUET_TEXT) {
 		chunk_text(k, (const char *)data, n);
 	} else {
