@@ -9,7 +9,8 @@
 #   make demo-replay        a first look at a recorded capture
 #   make demo | bench | fuzz | faults | install | dist
 #   make lint               cppcheck, clang-tidy, the manual, spelling; make coverage
-#   make check-packages     Debian's packages in a chroot; make check-newer: SUITE=trixie's libraries
+#   make check-packages     Debian's packages in a chroot; make check-newer: SUITE=trixie's libraries;
+#                           make check-fleet: a cluster of Dask
 #
 # O=DIR     build directory        SAN=1           ASan and UBSan
 # V=1       show commands          WERROR=1        warnings are errors
@@ -119,7 +120,7 @@ LIB_SRC := $(filter-out lib/convert/export/perfetto%,$(LIB_SRC))
 endif
 ifeq ($(SQLITE),1)
 PACKAGES += sqlite3
-TEXT_OBJ += $(O)/gen/sql_perfetto_text.o $(O)/gen/sql_segments_text.o
+TEXT_OBJ += $(O)/gen/sql_perfetto_text.o $(O)/gen/sql_segments_text.o $(O)/gen/sql_tables_text.o
 CPPFLAGS += -DHYPTRACE_SQL
 else
 LIB_SRC := $(filter-out lib/ask/sql/%,$(LIB_SRC))
@@ -214,7 +215,7 @@ $(O)/gen/flame_style: lib/ask/flame/flame.css
 	$(Q)mkdir -p $(@D)
 	$(Q)sed 1d $< >$@
 
-# SQL without comments: Perfetto's tables, and the segments of its span joins
+# SQL without comments: tables, Perfetto's, and the segments of its span joins
 $(O)/gen/sql_%_text: lib/ask/sql/%.sql
 	$(Q)mkdir -p $(@D)
 	$(Q)sed '/^--/d; /^$$/d' $< >$@
@@ -545,6 +546,11 @@ check-newer:
 	$(Q)tests/deps chroot
 	$(Q)O=$(O) UNITS=$(UNITS) prove -v tests/chroot/newer.t
 
+# Documentation/fleet.md on a cluster of Debian sid's Dask, in a chroot, then with HOSTS="10 100 1000": likewise
+check-fleet: all tools integration
+	$(Q)tests/deps chroot
+	$(Q)O=$(O) HOSTS="$(HOSTS)" prove -v tests/chroot/dask.t
+
 # of the unit tests; only printed
 coverage:
 	$(Q)tests/deps coverage
@@ -560,4 +566,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 .SECONDARY:
-.PHONY: path-truths all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check quick faults sync-seeds diff-nulls fuzz lab check-lab soak demo demo-replay bench install dist check-packages check-newer lint lint-here coverage format clean
+.PHONY: path-truths all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check quick faults sync-seeds diff-nulls fuzz lab check-lab soak demo demo-replay bench install dist check-packages check-newer check-fleet lint lint-here coverage format clean

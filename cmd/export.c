@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include "ask/latency/latency.h"
 #include "ask/sql/sql.h"
 #include "cmd.h"
 #include "convert/export/export.h"
@@ -13,10 +14,50 @@ struct export_opts {
 	const char *perfetto, *ctf, *parquet, *output, *desc;
 	bool json, quiet;
 	struct times_opts times;
-	struct strlist tables, files; /* tables: each argument as it is */
+	struct strlist tables, files;
+	struct buf presets; /* of the table latency: a condition; empty: all */
 };
 
 #define EXPORT(field) .off = offsetof(struct export_opts, field)
+
+/* Those of `all`; not the events, nor hyp_calls with Perfetto's columns. */
+#define TABLES_DERIVED                                                                                       \
+	"clocks cpus findings hyp_calls kvm_exits latency lost machines recordings spans steal "             \
+	"thread_states threads vcpu_states vcpus"
+
+static bool tables_has(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = words; n && (p = strstr(p, word)); p += n)
+		if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
+			return true;
+	return false;
+}
+
+/* "kvm_exits,latency:irq" */
+static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct opts_error *err)
+{
+	struct export_opts *o = ctx;
+	char *copy = strdup(arg), *rest = copy, *word;
+	int ret = copy ? 0 : -ENOMEM;
+
+	while (!ret && (word = strsep(&rest, ", "))) {
+		if (!strncmp(word, "latency:", 8) && latency_preset(word + 8)) {
+			buf_printf(&o->presets, "%s preset = '%s'", o->presets.len ? " OR" : " WHERE",
+				   word + 8);
+			word[7] = '\0';
+		}
+		if (!strcmp(word, "all"))
+			ret = tables_set(ctx, opt, TABLES_DERIVED, err);
+		else if (!ret && !tables_has(opt->words, word))
+			ret = opts_wrong_word(err, opt, arg);
+		else if (!ret && !strlist_has(&o->tables, word))
+			ret = strlist_add(&o->tables, word);
+	}
+	free(copy);
+	return buf_str(&o->presets) ? ret : -ENOMEM;
+}
 
 static const struct opt export_rows[] = {
 	OPT('p', "perfetto", "OUT", "a trace for Perfetto's UI and trace_processor", opts_set_text,
@@ -25,8 +66,10 @@ static const struct opt export_rows[] = {
 	OPT('j', "json", NULL, "an event a line, as JSON", opts_set_flag, EXPORT(json)),
 	OPT(0, "parquet", "DIR", "a table for each machine and event, for DuckDB, Spark, ...", opts_set_text,
 	    EXPORT(parquet)),
-	OPT(0, "tables", "TABLE,...", "with --parquet: tables of hyptrace sql in place of events",
-	    opts_add_text, EXPORT(tables)),
+	OPT(0, "tables", "TABLE,...",
+	    "with --parquet: tables of hyptrace sql in place of events;\n"
+	    "all: up to vcpus; latency:irq ...: of that preset alone",
+	    tables_set, .words = "all " TABLES_DERIVED " args events pkvm_hypervisor_events slices"),
 	OPT_INPUT(EXPORT(files)),
 	OPT('o', "output", "OUT", "where --json goes; - is standard output, the default", opts_set_text,
 	    EXPORT(output)),
@@ -169,16 +212,6 @@ static void tables_signal(int sig)
 	sql_interrupt(tables_sql);
 }
 
-static int tables_begin(void *ctx, const char *const *names, size_t n)
-{
-	return 0;
-}
-
-static int tables_end(void *ctx)
-{
-	return 0;
-}
-
 /* Of PRAGMA table_info: number, name, type, ... */
 static int tables_column(void *ctx, const struct sql_value *v, size_t n)
 {
@@ -198,73 +231,36 @@ static int tables_row(void *ctx, const struct sql_value *v, size_t n)
 }
 
 static int tables_query(struct export *e, struct parquet_tables *to, const char *query, const char *name,
-			int (*row)(void *ctx, const struct sql_value *v, size_t n))
+			const char *condition, int (*row)(void *ctx, const struct sql_value *v, size_t n))
 {
-	const struct sql_sink sink = { tables_begin, row, tables_end };
-	char *text = str_printf("%s %s", query, name), why[SQL_WHY_MAX] = "";
-	int ret = text ? sql_run(tables_sql, text, &sink, to, why) : -ENOMEM;
+	const struct sql_sink sink = { .row = row };
+	int ret = row == tables_row ? sql_read_table(tables_sql, name, &sink, to) : -ENOENT;
+	char *text = NULL, why[SQL_WHY_MAX] = "";
 
+	if (ret == -ENOENT) {
+		text = str_printf("%s %s%s", query, name, condition);
+		ret = text ? sql_run(tables_sql, text, &sink, to, why) : -ENOMEM;
+	}
 	free(text);
 	if (*why && !tables_stopped)
 		log_err(e->log, "table '%s': %s", name, why);
 	return tables_stopped ? -ECANCELED : ret;
 }
 
-static int tables_write(struct export *e, struct parquet_tables *to, const struct strlist *names)
+static int tables_write(struct export *e, struct parquet_tables *to, const struct export_opts *o)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < names->n && !ret; i++) {
-		const char *name = names->v[i];
+	for (size_t i = 0; i < o->tables.n && !ret; i++) {
+		const char *name = o->tables.v[i];
+		const char *only = strcmp(name, "latency") ? "" : (const char *)o->presets.data ?: "";
 
-		ret = export_progress(e, (double)i / (double)names->n)
+		ret = export_progress(e, (double)i / (double)o->tables.n)
 			      ?: parquet_table_begin(to, name)
-			      ?: tables_query(e, to, "PRAGMA table_info =", name, tables_column)
-			      ?: tables_query(e, to, "SELECT * FROM", name, tables_row)
+			      ?: tables_query(e, to, "PRAGMA table_info =", name, "", tables_column)
+			      ?: tables_query(e, to, "SELECT * FROM", name, only, tables_row)
 			      ?: parquet_table_end(to);
 	}
-	return ret;
-}
-
-/* Tables of the schema but for views, whose columns have no types, and functions of Perfetto. */
-static int tables_known(struct strlist *out)
-{
-	struct strlist schema = { 0 };
-	int ret = sql_schema(tables_sql, &schema);
-	char name[64];
-
-	for (size_t i = 0; i < schema.n && !ret; i++)
-		if (sscanf(schema.v[i], "CREATE TABLE %63[a-z_]", name) == 1 &&
-		    !strstr(schema.v[i], "HIDDEN"))
-			ret = strlist_add(out, name);
-	strlist_release(&schema);
-	return ret;
-}
-
-/* Each name of the arguments once. -EINVAL: there is no such table, which is logged. */
-static int tables_wanted(const struct strlist *arguments, const struct log *log, struct strlist *out)
-{
-	struct strlist known = { 0 };
-	struct buf all = { 0 };
-	int ret = tables_known(&known);
-
-	for (size_t i = 0; i < known.n; i++)
-		buf_printf(&all, "%s%s", i ? ", " : "", known.v[i]);
-	for (size_t i = 0; i < arguments->n && !ret; i++) {
-		char *rest = arguments->v[i], *name;
-
-		while (!ret && (name = strsep(&rest, ","))) {
-			if (!strlist_has(&known, name)) {
-				log_err(log, "no table '%s': --tables takes some of %s", name,
-					buf_str(&all) ?: "");
-				ret = -EINVAL;
-			} else if (!strlist_has(out, name)) {
-				ret = strlist_add(out, name);
-			}
-		}
-	}
-	strlist_release(&known);
-	buf_release(&all);
 	return ret;
 }
 
@@ -273,17 +269,17 @@ static int export_tables(struct export *e, const struct export_opts *o)
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction sa = { .sa_handler = tables_signal };
 	struct parquet_tables *to;
-	struct strlist names = { 0 }, notes;
+	struct strlist notes;
 	int ret = sql_open(&tables_sql, handle_inputs(e->files), e->log);
 
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &sa, NULL);
-	ret = tables_wanted(&o->tables, e->log, &names) ?: parquet_tables_open(&to, o->parquet, e->log);
+	ret = parquet_tables_open(&to, o->parquet, e->log);
 	if (ret)
 		goto out;
-	ret = parquet_tables_close(to, tables_write(e, to, &names));
+	ret = parquet_tables_close(to, tables_write(e, to, o));
 	progress_end(e->console);
 	notes = sql_notes(tables_sql);
 	for (size_t i = 0; i < notes.n && !ret; i++)
@@ -294,7 +290,6 @@ out:
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_DFL);
 	sql_close(tables_sql);
-	strlist_release(&names);
 	return ret;
 }
 
@@ -399,6 +394,7 @@ int cmd_export(int argc, char **argv)
 		}
 	}
 	strlist_release(&o.tables);
+	buf_release(&o.presets);
 	strlist_release(&o.files);
 	return status;
 }

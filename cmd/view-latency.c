@@ -21,17 +21,6 @@ static void latency_json_row(const struct latency_answer *l, const struct latenc
 	json_object_end(j);
 }
 
-/* Whether each point has an event that the files can have. */
-static bool latency_is_fed(const struct latency_plan *plan, const struct latency_result *found)
-{
-	unsigned int fed = 0;
-
-	for (size_t i = 0; i < plan->n_terms; i++)
-		if (!plan->terms[i].cancels && found->counts[i].known)
-			fed |= 1u << plan->terms[i].point;
-	return fed == (1u << plan->n_points) - 1;
-}
-
 static int latency_json_preset(const struct inputs *in, const struct latency_preset *p, struct json *j,
 			       uint64_t *damaged)
 {
@@ -43,8 +32,7 @@ static int latency_json_preset(const struct inputs *in, const struct latency_pre
 
 	latency_preset_plan(p, in, &plan);
 	ret = latency_open(&found, in, &plan, NULL);
-	l.found = ret ? l.found : latency_result(found);
-	if (!ret && latency_is_fed(&plan, &l.found)) {
+	if (!ret && latency_fed(found)) {
 		ret = latency_read(found, NULL, &met);
 		merge_damage_join(damaged, met);
 		l.found = latency_result(found);

@@ -75,6 +75,8 @@ hyptrace path trace.dat trace-Guest.dat --guest |Guest
 hyptrace stat --per |guest vcpu
 hyptrace stat --show v|vcpus
 hyptrace stat --show exits,hyp|exits,hyp exits,hypercall
+hyptrace export --tables findi|findings
+hyptrace export --tables lost,lat|lost,latency
 hyptrace latency --preset w|wakeup
 hyptrace record --tsync |auto counter hyp kvm none ping
 hyptrace record --preset |qemu virtio

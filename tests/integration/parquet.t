@@ -245,7 +245,7 @@ many() {
 		for (i = 0; i < records; i++) print 1000 + i, 0, 7, "e" i % events, i + 1 }' |
 		"$build/tests/integration/make-trace" "$1"
 }
-many "$tmp/many.dat" 10000 150000 1000
+many "$tmp/many.dat" 10000 150000 2000
 rm -rf "$tmp/out"
 (ulimit -n 40; exec "$hyptrace" export -q --parquet "$tmp/out" "$tmp/many.dat")
 is "$?" 0 "10,000 events need no descriptors of their own"

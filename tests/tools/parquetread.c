@@ -6,6 +6,7 @@
  * Knows nothing of the writer.
  *
  * usage: parquetread FILE.parquet...
+ *        parquetread -s FILE.parquet...	the names and types of columns, and the tables' version
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -182,13 +183,33 @@ static void column_orders(struct bytes b)
 		WANT(little(&b, 1) == (1 << 4 | T_STRUCT) && !little(&b, 1) && !little(&b, 1));
 }
 
+static bool schemas;
+
+/* The one key that files of tables have. */
+static void key_value(struct bytes b)
+{
+	struct field f[FIELDS];
+
+	WANT(list_of(&b, T_STRUCT) == 1);
+	read_struct(&b, f, "-bb");
+	WANT(b.p == b.end && !strcmp(name_of(f[1].at), "hyptrace.tables"));
+	if (schemas)
+		printf("version %s\n", name_of(f[2].at));
+}
+
 static void footer(struct bytes b)
 {
 	struct field f[FIELDS];
 
-	read_struct(&b, f, "-i[l[-b[");
+	read_struct(&b, f, "-i[l[[b[");
 	WANT(b.p == b.end && f[1].n == 1 && f[6].type);
 	schema(&f[2].at);
+	WANT(!strstr(file_name, "table=") == !f[5].type);
+	if (f[5].type)
+		key_value(f[5].at);
+	for (size_t i = 0; i < n_columns && schemas; i++)
+		printf("%s %s\n", columns[i].path[columns[i].n_path - 1],
+		       columns[i].type == BYTES ? "text" : "integer");
 	total_rows = f[3].n;
 	n_groups = list_of(&f[4].at, T_STRUCT);
 	WANT(n_columns && (n_groups || !total_rows));
@@ -500,19 +521,20 @@ static void read_parquet(const char *path)
 	len = little(&tail, 4);
 	WANT(len <= (uint64_t)(all.end - all.p) - 12);
 	footer((struct bytes){ all.end - 8 - len, all.end - 8 });
-	for (size_t i = 0; i < n_groups; i++) {
+	for (size_t i = 0; i < n_groups && !schemas; i++) {
 		at = read_group((struct bytes){ all.p, all.end - 8 - len }, &groups[i], at);
 		rows += groups[i].n_rows;
 		free(groups[i].chunks);
 	}
-	WANT(at == all.end - 8 - (int64_t)len - all.p && rows == total_rows);
+	WANT(schemas || (at == all.end - 8 - (int64_t)len - all.p && rows == total_rows));
 	free(groups);
 	free((void *)all.p);
 }
 
 int main(int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)
+	schemas = argc > 1 && !strcmp(argv[1], "-s");
+	for (int i = 1 + schemas; i < argc; i++)
 		read_parquet(argv[i]);
 	return 0;
 }

@@ -371,6 +371,16 @@ int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
 	return ret;
 }
 
+bool latency_fed(const struct latency *l)
+{
+	unsigned int points = 0;
+
+	for (size_t i = 0; i < l->plan->n_terms; i++)
+		if (!l->plan->terms[i].cancels && l->counts[i].known)
+			points |= 1u << l->plan->terms[i].point;
+	return points == (1u << l->plan->n_points) - 1;
+}
+
 struct latency_result latency_result(const struct latency *l)
 {
 	return (struct latency_result){ .rows = l->rows.v,

@@ -242,7 +242,7 @@ static struct sql_cell sql_arg_column(struct sql_cursor *cursor, int i)
 	if (what == ARG_VALUE_TYPE)
 		return sql_text(v->number ? "int" : "string");
 	if (what == ARG_DISPLAY && v->number)
-		return (struct sql_cell){ .kind = SQL_CELL_OWN, .text = sqlite3_mprintf("%lld", v->value) };
+		return sql_number_text(cursor, v->value);
 	if (what != ARG_DISPLAY && (what == ARG_INT) != v->number)
 		return SQL_NOTHING;
 	return sql_arg_cell(&c->args, v);

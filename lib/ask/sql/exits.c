@@ -18,7 +18,8 @@ enum {
 	EXIT_GUEST,
 	EXIT_VCPU,
 	EXIT_REASON,
-	EXIT_ESR_CLASS
+	EXIT_ESR_CLASS,
+	EXIT_MACHINE_ID
 };
 
 static const struct sql_column sql_exit_columns[] = {
@@ -33,6 +34,7 @@ static const struct sql_column sql_exit_columns[] = {
 	{ "vcpu", "INTEGER", KEY_NONE, EXIT_VCPU },
 	{ "reason", "TEXT", KEY_NONE, EXIT_REASON },
 	{ "esr_class", "TEXT", KEY_NONE, EXIT_ESR_CLASS },
+	{ "machine_id", "INTEGER", KEY_NONE, EXIT_MACHINE_ID },
 	SQL_UTC_COLUMNS,
 };
 
@@ -42,6 +44,7 @@ struct sql_exit_cursor {
 	struct step_batch batch;
 	struct exit_threads threads;
 	struct span row;
+	size_t step; /* of the batch: the next one */
 	size_t last; /* at the end: of those that are left */
 };
 
@@ -52,7 +55,7 @@ static void sql_exit_close(struct sql_cursor *cursor)
 	sql_scan_close(&c->scan);
 	step_batch_release(&c->batch);
 	exit_threads_release(&c->threads);
-	c->last = 0;
+	c->step = c->last = 0;
 }
 
 static int sql_exit_filter(struct sql_cursor *cursor)
@@ -67,31 +70,32 @@ static int sql_exit_filter(struct sql_cursor *cursor)
 static int sql_exit_next(struct sql_cursor *cursor)
 {
 	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
-	const struct steps *steps = cursor->sql->steps;
+	struct sql_scan *scan = &c->scan;
 	int ret;
 
 	/* an exit in time ends with its thread's next entry, which may be later */
-	while ((ret = sql_scan_next(&c->scan)) == 1) {
-		struct merge_record one = *c->scan.m;
-		const struct merge_run run = { .v = &one, .n = 1 };
-		size_t input = cursor->sql->streams[c->scan.stream].input;
-		enum step_kind kind = one.data ? steps_kind(steps, input, timeline_id(&one)) : STEP_NONE;
-		bool over = false;
+	do {
+		while (c->step < c->batch.n) {
+			const struct step *step = &c->batch.v[c->step++];
+			uint64_t event = 0;
 
-		if (kind != STEP_KVM_ENTRY && kind != STEP_KVM_EXIT && !one.missed && !one.paused && !one.gap)
-			continue;
-		ret = steps_fill(steps, c->scan.t, &run, STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT),
-				 &c->batch);
-		for (size_t i = 0; i < c->batch.n && ret >= 0; i++) {
-			uint64_t event =
-				(uint64_t)sql_id(ID_EVENT, c->scan.stream, sql_scan_record(&c->scan));
-
-			ret = exit_threads_step(&c->threads, &c->batch.v[i], event, &c->row);
-			over |= ret == 1;
+			if (step->kind == STEP_KVM_EXIT) {
+				scan->m = &scan->run.v[step->at];
+				event = (uint64_t)sql_id(ID_EVENT, scan->map[step->stream],
+							 sql_scan_record(scan));
+			}
+			ret = exit_threads_step(&c->threads, step, event, &c->row);
+			if (ret)
+				return ret;
 		}
-		if (ret < 0 || over)
-			return ret < 0 ? ret : 1;
-	}
+		c->step = 0;
+		ret = sql_scan_run(scan);
+		if (ret == 1)
+			ret = steps_fill(cursor->sql->steps, scan->t, &scan->run,
+					 STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT), &c->batch)
+				      ?: 1;
+	} while (ret == 1);
+	c->batch.n = 0;
 	for (; !ret && c->last < c->threads.n; c->last++)
 		if (exit_finish(&c->threads.v[c->last].side, &c->row))
 			return 1;
@@ -121,6 +125,8 @@ static struct sql_cell sql_exit_column(struct sql_cursor *cursor, int i)
 		return row->before != SPAN_UNKNOWN ? sql_number((int64_t)row->before) : SQL_NOTHING;
 	case EXIT_MACHINE:
 		return sql_text(in->machine);
+	case EXIT_MACHINE_ID:
+		return sql_number((int64_t)row->machine);
 	case EXIT_CPU:
 		return sql_number(row->cpu);
 	case EXIT_TID:
@@ -133,9 +139,7 @@ static struct sql_cell sql_exit_column(struct sql_cursor *cursor, int i)
 			break;
 		word = steps_reason(cursor->sql->steps, row->machine, STEP_KVM_EXIT, row->why)
 			       ?: kvm_exit_arm_name((uint32_t)row->why);
-		return word ? sql_text(word)
-			    : (struct sql_cell){ .kind = SQL_CELL_OWN,
-						 .text = sqlite3_mprintf("%u", (uint32_t)row->why) };
+		return word ? sql_text(word) : sql_number_text(cursor, (uint32_t)row->why);
 	case SQL_UTC_NS:
 	case SQL_UTC_BOUND:
 		return sql_utc(cursor->sql, row->machine, row->from, 0, what);

@@ -1,56 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Ordinary tables of the files' metadata: machines, CPUs, vCPUs, options, offset points. */
-#include <stdarg.h>
-
-#include "ask/sql/sql-priv.h"
-
-/* machine_id is the file's place, 0 is the first. */
-static const char sql_file_tables[] =
-	"CREATE TABLE machines(id INTEGER PRIMARY KEY, name TEXT, path TEXT, guest INTEGER, clock TEXT,"
-	" utc_max_error INTEGER, utc_est_error INTEGER, tai_offset INTEGER);"
-	"CREATE TABLE cpus(machine TEXT, cpu INTEGER, machine_id INTEGER);"
-	"CREATE TABLE vcpus(machine TEXT, guest TEXT, vcpu INTEGER, tid INTEGER, machine_id INTEGER);"
-	"CREATE TABLE clocks(machine TEXT, ts INTEGER, guest_ts INTEGER, \"offset\" INTEGER, bound INTEGER,"
-	" method TEXT, class TEXT, machine_id INTEGER);"
-	"CREATE TABLE _option(machine_id INTEGER, id INTEGER, number INTEGER, text TEXT);";
-
-/* "INSERT ... VALUES (?, ...)", row by row. */
-struct sql_insert {
-	sqlite3_stmt *stmt;
-	int ret;
-};
-
-/* A row: for each letter of `kinds` a number as int64_t (n; N: NULL if negative), or a text that may be NULL
- * (t).
+/*
+ * Tables whose rows SQLite keeps: the files' metadata (machines, CPUs, vCPUs, options, offset points), and
+ * those that all of the files have to be read for.
  */
-static void sql_insert(struct sql_insert *in, const char *kinds, ...)
-{
-	va_list ap;
-
-	va_start(ap, kinds);
-	for (int i = 1; kinds[i - 1] && in->ret == SQLITE_OK; i++) {
-		if (kinds[i - 1] == 't') {
-			in->ret = sqlite3_bind_text(in->stmt, i, va_arg(ap, const char *), -1,
-						    SQLITE_TRANSIENT);
-		} else {
-			int64_t v = va_arg(ap, int64_t);
-
-			in->ret = kinds[i - 1] == 'N' && v < 0 ? sqlite3_bind_null(in->stmt, i)
-							       : sqlite3_bind_int64(in->stmt, i, v);
-		}
-	}
-	va_end(ap);
-	if (in->ret == SQLITE_OK)
-		in->ret = sqlite3_step(in->stmt) == SQLITE_DONE ? SQLITE_OK : SQLITE_NOMEM;
-	sqlite3_reset(in->stmt);
-}
+#include "ask/sql/sql-priv.h"
 
 static const char *sql_or_null(const char *text)
 {
 	return *text ? text : NULL;
 }
 
-static void sql_fill_machines(const struct sql *s, struct sql_insert *in)
+static void sql_fill_machines(struct sql *s, struct sql_insert *in)
 {
 	for (size_t i = 0; i < s->in->n; i++) {
 		const struct input *f = &s->in->v[i];
@@ -59,13 +19,47 @@ static void sql_fill_machines(const struct sql *s, struct sql_insert *in)
 
 		/* by the last sample; an unknown error is UINT64_MAX, as all are of a file that says nothing
 		 */
-		sql_insert(in, "nttntNNN", (int64_t)i, f->machine, f->path, (int64_t)f->guest,
-			   sql_or_null(f->time.clock), wall ? (int64_t)wall->max_error : -1,
-			   wall ? (int64_t)wall->est_error : -1, wall && wall->tai ? (int64_t)wall->tai : -1);
+		sql_insert(in, (int64_t)i, f->machine, f->path, (int64_t)f->guest, sql_or_null(f->time.clock),
+			   wall ? (int64_t)wall->max_error : -1, wall ? (int64_t)wall->est_error : -1,
+			   wall && wall->tai ? (int64_t)wall->tai : -1);
 	}
 }
 
-static void sql_fill_cpus(const struct sql *s, struct sql_insert *in)
+/* The option's text, of a file that has several the last one; NULL: it has none. */
+static const char *sql_option_text(const struct input *f, unsigned int id, char *text, size_t size)
+{
+	const struct reader_info *info = reader_info(f->reader);
+
+	*text = '\0';
+	for (size_t i = 0; i < info->n_options; i++)
+		if (info->options[i].id == id)
+			snprintf(text, size, "%.*s", (int)info->options[i].data.len,
+				 info->options[i].data.data);
+	return sql_or_null(text);
+}
+
+/* UNAME is "Linux NODE RELEASE VERSION... ARCH". The wall clock was noted at the begin and at the end. */
+static void sql_fill_recordings(struct sql *s, struct sql_insert *in)
+{
+	for (size_t i = 0; i < s->in->n; i++) {
+		const struct input *f = &s->in->v[i];
+		const struct wall *w = &f->time.wall;
+		const struct wall_sample *first = w->v, *last = &w->v[w->n ? w->n - 1 : 0];
+		char uname[512], program[128], id[24], node[80] = "", release[80] = "", *arch;
+
+		snprintf(id, sizeof(id), "%016llx", (unsigned long long)f->trace_id);
+		sql_option_text(f, DAT_UNAME, uname, sizeof(uname));
+		sscanf(uname, "%*s %79s %79s", node, release);
+		arch = strrchr(uname, ' ');
+		sql_insert(in, (int64_t)i, f->trace_id ? id : NULL,
+			   sql_option_text(f, DAT_VERSION, program, sizeof(program)), sql_or_null(node),
+			   sql_or_null(release), arch ? arch + 1 : NULL, w->n ? sql_ts(first->trace) : -1,
+			   w->n ? sql_ts(last->trace) : -1, w->n ? sql_ts(first->utc) : -1,
+			   w->n ? sql_ts(last->utc) : -1);
+	}
+}
+
+static void sql_fill_cpus(struct sql *s, struct sql_insert *in)
 {
 	for (size_t i = 0; i < s->n_streams; i++) {
 		size_t first = 0;
@@ -74,27 +68,26 @@ static void sql_fill_cpus(const struct sql *s, struct sql_insert *in)
 		       s->streams[first].cpu != s->streams[i].cpu)
 			first++;
 		if (first == i) /* other buffers have the same CPUs */
-			sql_insert(in, "tnn", sql_input(s, i)->machine, (int64_t)s->streams[i].cpu,
+			sql_insert(in, sql_input(s, i)->machine, (int64_t)s->streams[i].cpu,
 				   (int64_t)s->streams[i].input);
 	}
 }
 
-static void sql_fill_vcpus(const struct sql *s, struct sql_insert *in)
+static void sql_fill_vcpus(struct sql *s, struct sql_insert *in)
 {
 	for (size_t i = 0; i < s->in->n; i++)
 		for (size_t g = 0; g < s->in->v[i].n_guests; g++) {
 			const struct offset_guest *guest = &s->in->v[i].guests[g];
 
 			for (uint32_t v = 0; v < guest->n; v++)
-				sql_insert(in, "ttnnn", s->in->v[i].machine, guest->name,
-					   (int64_t)guest->vcpus[v].cpu, (int64_t)guest->vcpus[v].pid,
-					   (int64_t)i);
+				sql_insert(in, s->in->v[i].machine, guest->name, (int64_t)guest->vcpus[v].cpu,
+					   (int64_t)guest->vcpus[v].pid, (int64_t)i);
 		}
 }
 
 /* First lines of those that perfetto.sql takes apart, and all of a CPUSTAT; number: the process of a
  * PROCMAPS, in hexadecimal there. */
-static void sql_fill_options(const struct sql *s, struct sql_insert *in)
+static void sql_fill_options(struct sql *s, struct sql_insert *in)
 {
 	for (size_t i = 0; i < s->in->n; i++) {
 		const struct reader_info *info = reader_info(s->in->v[i].reader);
@@ -107,14 +100,14 @@ static void sql_fill_options(const struct sql *s, struct sql_insert *in)
 				 data->data);
 			if (info->options[o].id != DAT_CPUSTAT)
 				text[strcspn(text, "\n")] = '\0';
-			sql_insert(in, "nnnt", (int64_t)i, (int64_t)info->options[o].id,
+			sql_insert(in, (int64_t)i, (int64_t)info->options[o].id,
 				   (int64_t)(strtoul(text, NULL, 16) & INT32_MAX), text);
 		}
 	}
 }
 
 /* Of a guest's first CPU: all have the same points where hyptrace wrote them. */
-static void sql_fill_clocks(const struct sql *s, struct sql_insert *in)
+static void sql_fill_clocks(struct sql *s, struct sql_insert *in)
 {
 	for (size_t i = 0; i < s->in->n; i++) {
 		const struct input *f = &s->in->v[i];
@@ -123,7 +116,7 @@ static void sql_fill_clocks(const struct sql *s, struct sql_insert *in)
 			const struct offset_point *k = &f->time.shift.cpus[0].v[n];
 
 			/* an unknown bound is UINT64_MAX */
-			sql_insert(in, "tnnnNttn", f->machine, sql_ts(filetime_apply(&f->time, 0, k->time)),
+			sql_insert(in, f->machine, sql_ts(filetime_apply(&f->time, 0, k->time)),
 				   sql_ts(k->time), k->offset, (int64_t)filetime_bound(&f->time, k->time),
 				   sql_or_null(f->time.shift.method), sql_or_null(f->time.shift.class),
 				   (int64_t)i);
@@ -131,28 +124,77 @@ static void sql_fill_clocks(const struct sql *s, struct sql_insert *in)
 	}
 }
 
-int sql_file_tables_add(struct sql *s)
+/* Rows of tables.sql's tables. machine_id is the file's place, 0 is the first. */
+static const struct sql_filled {
+	const char *name, *kinds; /* kinds: a letter for each column, see sql_insert() */
+	void (*fill)(struct sql *s, struct sql_insert *in);
+	bool later; /* when a statement first uses it: all of the files are read for it */
+} sql_filled[] = {
+	{ "machines", "nttntNNN", sql_fill_machines, false },
+	{ "recordings", "ntttttNNNN", sql_fill_recordings, false },
+	{ "cpus", "tnn", sql_fill_cpus, false },
+	{ "vcpus", "ttnnn", sql_fill_vcpus, false },
+	{ "_option", "nnnt", sql_fill_options, false },
+	{ "clocks", "tnnnNttn", sql_fill_clocks, false },
+	{ "threads", "ntntn", sql_fill_threads, true },
+	{ "spans", "nntnNtttnnNnNN", sql_fill_spans, true },
+	{ "latency", "tnntnNtNtNNNNNNnNN", sql_fill_latency, true },
+	{ "findings", "NNttNNtnnnnNN", sql_fill_findings, true },
+};
+
+static int sql_fill(struct sql *s, const struct sql_filled *t)
 {
-	static const struct {
-		const char *insert;
-		void (*fill)(const struct sql *s, struct sql_insert *in);
-	} tables[] = { { "INSERT INTO machines VALUES (?, ?, ?, ?, ?, ?, ?, ?)", sql_fill_machines },
-		       { "INSERT INTO cpus VALUES (?, ?, ?)", sql_fill_cpus },
-		       { "INSERT INTO vcpus VALUES (?, ?, ?, ?, ?)", sql_fill_vcpus },
-		       { "INSERT INTO _option VALUES (?, ?, ?, ?)", sql_fill_options },
-		       { "INSERT INTO clocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", sql_fill_clocks } };
-	int ret = sqlite3_exec(s->db, sql_file_tables, NULL, NULL, NULL);
+	struct sql_insert in = { .kinds = t->kinds };
+	struct buf text = { 0 };
+	int code = SQLITE_NOMEM;
 
-	if (ret == SQLITE_OK) /* all rows at once take less time */
-		ret = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && ret == SQLITE_OK; i++) {
-		struct sql_insert in = { 0 };
-
-		in.ret = sqlite3_prepare_v2(s->db, tables[i].insert, -1, &in.stmt, NULL);
-		if (in.ret == SQLITE_OK)
-			tables[i].fill(s, &in);
-		sqlite3_finalize(in.stmt);
-		ret = in.ret;
+	buf_printf(&text, "INSERT INTO main.%s VALUES (?", t->name);
+	for (size_t i = 1; t->kinds[i]; i++)
+		buf_addstr(&text, ", ?");
+	buf_addstr(&text, ")");
+	s->filling = true;
+	if (buf_str(&text))
+		code = sqlite3_prepare_v2(s->db, buf_str(&text), -1, &in.stmt, NULL);
+	if (code == SQLITE_OK) /* all rows at once take less time */
+		code = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL);
+	if (code == SQLITE_OK) {
+		t->fill(s, &in);
+		sqlite3_reset(in.stmt);
+		code = sqlite3_exec(s->db, in.ret ? "ROLLBACK" : "COMMIT", NULL, NULL, NULL);
 	}
-	return ret == SQLITE_OK ? sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL) : ret;
+	sqlite3_finalize(in.stmt);
+	s->filling = false;
+	buf_release(&text);
+	return in.ret ?: code == SQLITE_OK ? 0 : -ENOMEM;
+}
+
+int sql_filled_add(struct sql *s)
+{
+	int ret = sqlite3_exec(s->db, sql_tables_text, NULL, NULL, NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(sql_filled) && ret == SQLITE_OK; i++)
+		if (!sql_filled[i].later && sql_fill(s, &sql_filled[i]))
+			ret = SQLITE_NOMEM;
+	return ret;
+}
+
+void sql_filled_use(struct sql *s, const char *table)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sql_filled); i++)
+		if (sql_filled[i].later && !strcmp(sql_filled[i].name, table))
+			s->used |= 1u << i;
+}
+
+int sql_filled_read(struct sql *s)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sql_filled) && !ret; i++) {
+		if (!(s->used & ~s->filled & 1u << i))
+			continue;
+		ret = sql_fill(s, &sql_filled[i]);
+		s->filled |= ret ? 0 : 1u << i;
+	}
+	s->used = 0;
+	return ret;
 }

@@ -136,10 +136,8 @@ int sql_scan_one(struct sql_scan *c, struct sql *s, size_t stream)
 
 void sql_scan_close(struct sql_scan *c)
 {
-	uint64_t damaged = c->t ? merge_damaged(c->t->merge) : 0;
-
-	if (damaged && damaged > c->sql->damaged)
-		c->sql->damaged = damaged;
+	if (c->t)
+		merge_damage_join(&c->sql->damaged, merge_damaged(c->t->merge));
 	merge_run_release(&c->run);
 	timeline_close(c->t);
 	free(c->map);

@@ -92,8 +92,9 @@ struct sql {
 	struct sql_scan *readers;   /* scan.c; by stream */
 	struct print *print;	    /* record-tables.c; NULL: nothing was printed yet */
 	struct sql_tasks saved;	    /* of the files' own tables of names */
-	struct sql_tasks threads;   /* those and, when they are known, the last names in events */
-	bool threads_known;
+	unsigned int used,
+		filled; /* file-tables.c; bits of tables: the statement reads them, and they have rows */
+	bool filling;
 	struct sql_copy *copies; /* copy.c; of the statement that runs */
 	bool copying;		 /* the scan that runs fills a copy */
 	bool numbers;		 /* a statement has asked for numbers of rows (rowid) */
@@ -169,17 +170,9 @@ struct sql_column {
 
 /* A column's value. */
 struct sql_cell {
-	enum {
-		SQL_CELL_NULL,
-		SQL_CELL_NUMBER,
-		SQL_CELL_TEXT,
-		SQL_CELL_COPY,
-		SQL_CELL_OWN,
-		SQL_CELL_FAILED
-	} kind;
+	enum { SQL_CELL_NULL, SQL_CELL_NUMBER, SQL_CELL_TEXT, SQL_CELL_COPY, SQL_CELL_FAILED } kind;
 	int64_t number;
-	/* SQL_CELL_TEXT: lives as long as the files; SQL_CELL_COPY: until the next row; SQL_CELL_OWN:
-	 * sqlite3_mprintf's */
+	/* SQL_CELL_TEXT: lives as long as the files; SQL_CELL_COPY: until the next row */
 	const char *text;
 };
 
@@ -202,9 +195,7 @@ static inline int sql_cell_give(struct sql_cell v, sqlite3_context *to)
 		sqlite3_result_int64(to, v.number);
 	else if (v.kind != SQL_CELL_NULL && v.kind != SQL_CELL_FAILED)
 		sqlite3_result_text(to, v.text, -1,
-				    v.kind == SQL_CELL_TEXT   ? SQLITE_STATIC
-				    : v.kind == SQL_CELL_COPY ? SQLITE_TRANSIENT
-							      : sqlite3_free);
+				    v.kind == SQL_CELL_TEXT ? SQLITE_STATIC : SQLITE_TRANSIENT);
 	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
 }
 
@@ -227,8 +218,16 @@ struct sql_cursor {
 	struct sql_want want;
 	bool over, copied; /* copied: rows are those of `copy` */
 	int64_t row;
+	char number[24]; /* sql_number_text() */
 	sqlite3_stmt *copy;
 };
+
+/* A row has one such cell. */
+static inline struct sql_cell sql_number_text(struct sql_cursor *c, int64_t v)
+{
+	snprintf(c->number, sizeof(c->number), "%" PRId64, v);
+	return (struct sql_cell){ .kind = SQL_CELL_COPY, .text = c->number };
+}
 
 struct sql_table {
 	const char *name;
@@ -255,7 +254,7 @@ struct sql_table {
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
 	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,
-	sql_threads_table, sql_ancestor_table, sql_descendant_table;
+	sql_steal_table, sql_ancestor_table, sql_descendant_table;
 /* All of these. */
 extern const struct sql_table *const sql_tables[];
 extern const size_t sql_tables_n;
@@ -285,7 +284,7 @@ int sql_dialect(struct sql *s, const char **text, struct buf *out, char why[SQL_
 int sql_failed(struct sql *s, int code, char why[SQL_WHY_MAX]);
 /* Perfetto's functions, and its tables as views. SQLite's codes. */
 int sql_perfetto_add(struct sql *s);
-extern const char sql_perfetto_text[]; /* perfetto.sql */
+extern const char sql_perfetto_text[], sql_tables_text[]; /* perfetto.sql, tables.sql */
 
 /* Of a host's thread: its guest's name, or the number of the vCPU that it runs. */
 static inline struct sql_cell sql_vcpu(const struct input *in, int32_t tid, bool guest)
@@ -302,8 +301,29 @@ void sql_tasks_close(struct sql *s);
 /* The task's name by those: whatever was read or printed before, it is the same. NULL: unknown. */
 const char *sql_comm(const struct sql *s, size_t input, int32_t tid);
 
-/* The tables of metadata: file-tables.c. SQLite's codes. */
-int sql_file_tables_add(struct sql *s);
+/* ---- tables that SQLite keeps: file-tables.c --------------------------------------------------- */
+
+struct sql_insert {
+	sqlite3_stmt *stmt;
+	const char *kinds;
+	int ret; /* -errno, the first */
+};
+/*
+ * A row: for each letter of the table's kinds a number as int64_t (n; N: NULL if negative), or a text that
+ * may be NULL (t).
+ */
+void sql_insert(struct sql_insert *in, ...);
+/* All rows of a table; an error is in->ret. threads.c, reading-tables.c. */
+void sql_fill_threads(struct sql *s, struct sql_insert *in);
+void sql_fill_findings(struct sql *s, struct sql_insert *in);
+void sql_fill_spans(struct sql *s, struct sql_insert *in);
+void sql_fill_latency(struct sql *s, struct sql_insert *in);
+/* Makes all of them, and fills those of the files' metadata. SQLite's codes. */
+int sql_filled_add(struct sql *s);
+/* A statement that is being prepared uses the table. */
+void sql_filled_use(struct sql *s, const char *table);
+/* Before it runs: reads the files for the tables that it uses. -ENOMEM, -EINTR, -errno of the files. */
+int sql_filled_read(struct sql *s);
 
 /* ---- records: scan.c ------------------------------------------------------------------------- */
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* An SQLite that has the files as its tables, and cannot change anything: statements in, rows out. */
-#include "ask/sql/sql.h"
-
 #include "read/print.h"
 #include "ask/sql/sql-priv.h"
 
@@ -44,10 +42,15 @@ static int sql_guard_action(void *ctx, int action, const char *a, const char *b,
 	static const char *const pragmas[] = { "table_info",	"table_xinfo", "table_list",
 					       "function_list", "module_list", "compile_options",
 					       "collation_list" };
+	struct sql *s = ctx;
 
+	if (s->filling)
+		return SQLITE_OK;
 	switch (action) {
-	case SQLITE_SELECT:
 	case SQLITE_READ:
+		sql_filled_use(s, a);
+		return SQLITE_OK;
+	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
 		return SQLITE_OK;
 	case SQLITE_FUNCTION:
@@ -76,16 +79,11 @@ static int sql_guard(struct sql *s)
 {
 	static const struct {
 		int id, value;
-	} limits[] = { { SQLITE_LIMIT_LENGTH, SQL_TEXT_MAX },
-		       { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
-		       { SQLITE_LIMIT_COLUMN, 64 },
-		       { SQLITE_LIMIT_EXPR_DEPTH, 100 },
-		       { SQLITE_LIMIT_COMPOUND_SELECT, 50 },
-		       { SQLITE_LIMIT_VDBE_OP, 100000 },
-		       { SQLITE_LIMIT_FUNCTION_ARG, 32 },
-		       { SQLITE_LIMIT_ATTACHED, 0 },
-		       { SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256 },
-		       { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
+	} limits[] = { { SQLITE_LIMIT_LENGTH, SQL_TEXT_MAX },	  { SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
+		       { SQLITE_LIMIT_COLUMN, SQL_COLUMNS_MAX },  { SQLITE_LIMIT_EXPR_DEPTH, 100 },
+		       { SQLITE_LIMIT_COMPOUND_SELECT, 50 },	  { SQLITE_LIMIT_VDBE_OP, 100000 },
+		       { SQLITE_LIMIT_FUNCTION_ARG, 32 },	  { SQLITE_LIMIT_ATTACHED, 0 },
+		       { SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 256 }, { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
 		       { SQLITE_LIMIT_WORKER_THREADS, 0 } };
 	int ret = sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 
@@ -100,7 +98,7 @@ static int sql_guard(struct sql *s)
 
 int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 {
-	static int (*const add[])(struct sql *) = { sql_tables_add, sql_functions_add, sql_file_tables_add,
+	static int (*const add[])(struct sql *) = { sql_tables_add, sql_functions_add, sql_filled_add,
 						    sql_perfetto_add, sql_guard };
 	struct sql *s = calloc(1, sizeof(*s));
 	int ret, code;
@@ -115,9 +113,12 @@ int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 	ret = steps_open(&s->steps, in) ?: sql_streams_find(s) ?: sql_tasks_open(s);
 	if (ret)
 		goto fail;
-	code = sqlite3_open_v2(
-		":memory:", &s->db,
-		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
+	/* a file without a name, which SQLite writes when its cache is full */
+	code = sqlite3_open_v2("", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+			       NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(s->db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", NULL,
+				    NULL, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(add) && code == SQLITE_OK; i++)
 		code = add[i](s);
 	if (code == SQLITE_OK) {
@@ -231,7 +232,7 @@ static int sql_rows(struct sql *s, struct sql_result *r, const struct sql_sink *
 		names[i] = sqlite3_column_name(r->stmt, (int)i);
 		ret = names[i] ? 0 : -ENOMEM;
 	}
-	ret = ret ?: sink->begin(ctx, names, r->n);
+	ret = ret || !sink->begin ? ret : sink->begin(ctx, names, r->n);
 	free(names);
 	while (!ret && code == SQLITE_ROW) {
 		ret = sql_result_row(r, sink, ctx);
@@ -240,7 +241,7 @@ static int sql_rows(struct sql *s, struct sql_result *r, const struct sql_sink *
 	}
 	if (ret)
 		return ret;
-	ret = sink->end(ctx);
+	ret = sink->end ? sink->end(ctx) : 0;
 	return code == SQLITE_DONE ? ret : sql_failed(s, code, why);
 }
 
@@ -267,9 +268,11 @@ static int sql_run_one(struct sql *s, const char **text, const struct sql_sink *
 	code = sqlite3_prepare_v2(s->db, whole, -1, &stmt, &end);
 	if (code != SQLITE_OK)
 		ret = sql_failed(s, code, why);
+	else
+		ret = sql_filled_read(s);
 	r.stmt = stmt;
 	r.n = (size_t)sqlite3_column_count(stmt);
-	if (code == SQLITE_OK && stmt)
+	if (!ret && stmt)
 		ret = sql_rows(s, &r, sink, ctx, why);
 	free(r.v);
 	free(r.blob_at);

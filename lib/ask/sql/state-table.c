@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The tables vcpu_states and thread_states: where time goes, as lib/ask/states models it, span by span. */
+/* The tables vcpu_states, thread_states and steal: where time goes, as lib/ask/states models it, span by
+ * span. */
 #include "ask/states/states.h"
 #include "base/decode/esr.h"
 #include "ask/sql/sql-priv.h"
@@ -25,6 +26,16 @@ enum {
 	STATE_MACHINE_ID
 };
 
+/* clang-format off */
+/* The explanation of a state, and how wrong its times can be. */
+#define STATE_EXPLAINED                                            \
+	{ "reason", "TEXT", KEY_NONE, STATE_REASON },              \
+	{ "other_tid", "INTEGER", KEY_NONE, STATE_OTHER_TID },     \
+	{ "other_name", "TEXT", KEY_NONE, STATE_OTHER_NAME },      \
+	{ "ts_bound", "INTEGER", KEY_NONE, STATE_TS_BOUND },       \
+	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND }
+/* clang-format on */
+
 static const struct sql_column sql_vcpu_state_columns[] = {
 	{ "ts", "INTEGER", KEY_NONE, STATE_TS },
 	{ "dur", "INTEGER", KEY_NONE, STATE_DUR },
@@ -34,11 +45,7 @@ static const struct sql_column sql_vcpu_state_columns[] = {
 	{ "tid", "INTEGER", KEY_NONE, STATE_TID },
 	{ "cpu", "INTEGER", KEY_NONE, STATE_CPU },
 	{ "state", "TEXT", KEY_NONE, STATE_STATE },
-	{ "reason", "TEXT", KEY_NONE, STATE_REASON },
-	{ "other_tid", "INTEGER", KEY_NONE, STATE_OTHER_TID },
-	{ "other_name", "TEXT", KEY_NONE, STATE_OTHER_NAME },
-	{ "ts_bound", "INTEGER", KEY_NONE, STATE_TS_BOUND },
-	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND },
+	STATE_EXPLAINED,
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
 	{ "esr_class", "TEXT", KEY_NONE, STATE_CLASS },
 	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
@@ -54,12 +61,22 @@ static const struct sql_column sql_thread_state_columns[] = {
 	{ "cpu", "INTEGER", KEY_NONE, STATE_CPU },
 	{ "state", "TEXT", KEY_NONE, STATE_STATE },
 	{ "by", "TEXT", KEY_NONE, STATE_BY },
-	{ "reason", "TEXT", KEY_NONE, STATE_REASON },
-	{ "other_tid", "INTEGER", KEY_NONE, STATE_OTHER_TID },
-	{ "other_name", "TEXT", KEY_NONE, STATE_OTHER_NAME },
-	{ "ts_bound", "INTEGER", KEY_NONE, STATE_TS_BOUND },
-	{ "end_bound", "INTEGER", KEY_NONE, STATE_END_BOUND },
+	STATE_EXPLAINED,
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
+	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
+	SQL_UTC_COLUMNS,
+};
+
+static const struct sql_column sql_steal_columns[] = {
+	{ "ts", "INTEGER", KEY_NONE, STATE_TS },
+	{ "dur", "INTEGER", KEY_NONE, STATE_DUR },
+	{ "machine", "TEXT", KEY_NONE, STATE_MACHINE },
+	{ "guest", "TEXT", KEY_NONE, STATE_GUEST_NAME },
+	{ "vcpu", "INTEGER", KEY_NONE, STATE_VCPU },
+	{ "tid", "INTEGER", KEY_NONE, STATE_TID },
+	{ "name", "TEXT", KEY_NONE, STATE_NAME },
+	{ "by", "TEXT", KEY_NONE, STATE_BY },
+	STATE_EXPLAINED,
 	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
 	SQL_UTC_COLUMNS,
 };
@@ -78,6 +95,8 @@ static int sql_state_span(void *cursor, const struct state_span *span)
 {
 	struct sql_state_cursor *c = cursor;
 
+	if (c->c.table == &sql_steal_table && span->state != STATE_STOLEN && span->state != STATE_PREEMPTED)
+		return 0;
 	return array_push(&c->v, &c->n, span, sizeof(*span));
 }
 
@@ -97,8 +116,9 @@ static void sql_state_close(struct sql_cursor *cursor)
 static int sql_state_filter(struct sql_cursor *cursor)
 {
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
-	unsigned int want =
-		cursor->table == &sql_vcpu_states_table ? STATES_VCPUS : STATES_TASKS | STATES_GUEST_TASKS;
+	unsigned int want = cursor->table == &sql_vcpu_states_table ? STATES_VCPUS
+			    : cursor->table == &sql_steal_table	    ? STATES_VCPUS | STATES_GUEST_TASKS
+								    : STATES_TASKS | STATES_GUEST_TASKS;
 	struct sql *s = cursor->sql;
 	int ret;
 
@@ -170,6 +190,7 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 	const struct state_span *v = &c->v[c->i];
 	const struct sql *s = cursor->sql;
 	int what = cursor->table->columns[i].what;
+	bool stolen = v->state == STATE_STOLEN && cursor->table == &sql_steal_table;
 	const char *text;
 
 	switch (what) {
@@ -177,8 +198,8 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 		return sql_number(sql_ts(v->from));
 	case STATE_DUR:
 		return sql_number(sql_ts(v->to - v->from));
-	case STATE_VCPU:
-		return sql_state_number(v->owner->vcpu, STATE_NO_CPU);
+	case STATE_VCPU: /* of a task its CPU */
+		return sql_state_number(stolen ? v->cpu : v->owner->vcpu, STATE_NO_CPU);
 	case STATE_TID:
 		return v->owner->pid >= 0 ? sql_number(v->owner->pid) : SQL_NOTHING;
 	case STATE_CPU:
@@ -196,12 +217,15 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 	case STATE_MACHINE:
 		return sql_text(s->in->v[v->owner->input].machine);
 	case STATE_GUEST_NAME:
-		return sql_text(v->owner->guest_name);
+		return sql_text(stolen ? s->in->v[v->owner->input].machine : v->owner->guest_name);
 	case STATE_NAME:
-		return sql_state_comm(s, v->owner->input, v->owner->pid);
+		return v->owner->kind == STATE_OF_VCPU ? SQL_NOTHING
+						       : sql_state_comm(s, v->owner->input, v->owner->pid);
 	case STATE_STATE:
 		return sql_text(state_name(v->state));
 	case STATE_BY:
+		if (v->state == STATE_PREEMPTED) /* of steal alone */
+			return sql_text(state_name(v->state));
 		return sql_text(v->by == STATE_UNKNOWN ? NULL : state_name(v->by));
 	case STATE_REASON:
 		text = states_reason(c->states, v);
@@ -219,11 +243,11 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 	return SQL_NOTHING;
 }
 
-#define STATE_TABLE(of)                                                                                      \
-	.name = #of "_states", .columns = sql_##of##_state_columns,                                          \
-	.n = ARRAY_SIZE(sql_##of##_state_columns), .bytes = 100, .patience = 2,                              \
-	.size = sizeof(struct sql_state_cursor), .filter = sql_state_filter, .next = sql_state_next,         \
-	.column = sql_state_column, .close = sql_state_close
+#define STATE_TABLE(title, of)                                                                               \
+	.name = title, .columns = sql_##of##_columns, .n = ARRAY_SIZE(sql_##of##_columns), .bytes = 100,     \
+	.patience = 2, .size = sizeof(struct sql_state_cursor), .filter = sql_state_filter,                  \
+	.next = sql_state_next, .column = sql_state_column, .close = sql_state_close
 
-const struct sql_table sql_vcpu_states_table = { STATE_TABLE(vcpu) };
-const struct sql_table sql_thread_states_table = { STATE_TABLE(thread) };
+const struct sql_table sql_vcpu_states_table = { STATE_TABLE("vcpu_states", vcpu_state) };
+const struct sql_table sql_thread_states_table = { STATE_TABLE("thread_states", thread_state) };
+const struct sql_table sql_steal_table = { STATE_TABLE("steal", steal) };

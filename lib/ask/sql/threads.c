@@ -88,15 +88,13 @@ int sql_tasks_open(struct sql *s)
 	int ret = 0;
 
 	for (size_t i = 0; i < s->in->n && !ret; i++)
-		ret = sql_tasks_read(&s->saved, &s->in->v[i], i)
-			      ?: sql_tasks_read(&s->threads, &s->in->v[i], i);
+		ret = sql_tasks_read(&s->saved, &s->in->v[i], i);
 	return ret;
 }
 
 void sql_tasks_close(struct sql *s)
 {
 	sql_tasks_free(&s->saved);
-	sql_tasks_free(&s->threads);
 }
 
 const char *sql_comm(const struct sql *s, size_t input, int32_t tid)
@@ -131,7 +129,7 @@ static void sql_naming_of(struct sql_naming *n, struct tep_event *e)
 	}
 }
 
-static int sql_threads_record(struct sql *s, const struct sql_naming *n, const struct merge_record *m,
+static int sql_threads_record(struct sql_tasks *t, const struct sql_naming *n, const struct merge_record *m,
 			      size_t input)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(n->pid); i++) {
@@ -150,7 +148,7 @@ static int sql_threads_record(struct sql *s, const struct sql_naming *n, const s
 			name = slash + 1;
 		}
 		if (len)
-			ret = sql_tasks_name(&s->threads, input, (int32_t)pid, (const char *)name,
+			ret = sql_tasks_name(t, input, (int32_t)pid, (const char *)name,
 					     len < COMM_LEN ? len : COMM_LEN);
 		if (ret)
 			return ret;
@@ -158,18 +156,16 @@ static int sql_threads_record(struct sql *s, const struct sql_naming *n, const s
 	return 0;
 }
 
-/* Reads all events that name tasks, once. */
-static int sql_thread_filter(struct sql_cursor *cursor)
+/* Reads all events that name tasks. */
+void sql_fill_threads(struct sql *s, struct sql_insert *in)
 {
-	struct sql *s = cursor->sql;
-	struct sql_naming **events;
+	struct sql_naming **events = inputs_table(s->in, 0, sizeof(**events));
+	struct sql_tasks tasks = { 0 };
 	struct sql_scan c = { 0 };
-	int ret;
+	int ret = events ? sql_scan_open(&c, s, NULL, PART_OTHER) : -ENOMEM;
 
-	if (s->threads_known)
-		return 0;
-	events = inputs_table(s->in, 0, sizeof(**events));
-	ret = events ? sql_scan_open(&c, s, NULL, PART_OTHER) : -ENOMEM;
+	for (size_t i = 0; i < s->in->n && !ret; i++)
+		ret = sql_tasks_read(&tasks, &s->in->v[i], i);
 	while (!ret && (ret = sql_scan_next(&c)) == 1) {
 		size_t input = s->streams[c.stream].input;
 		unsigned int id;
@@ -180,44 +176,13 @@ static int sql_thread_filter(struct sql_cursor *cursor)
 			continue;
 		if (!events[input][id].known)
 			sql_naming_of(&events[input][id], k->event);
-		ret = sql_threads_record(s, &events[input][id], c.m, input);
+		ret = sql_threads_record(&tasks, &events[input][id], c.m, input);
 	}
+	for (size_t i = 0; i < tasks.n && !ret; i++)
+		sql_insert(in, (int64_t)i + 1, s->in->v[tasks.v[i].input].machine, (int64_t)tasks.v[i].tid,
+			   tasks.v[i].name, (int64_t)tasks.v[i].input);
+	in->ret = ret ?: in->ret;
 	sql_scan_close(&c);
+	sql_tasks_free(&tasks);
 	free(events);
-	s->threads_known = !ret;
-	return ret;
 }
-
-static const struct sql_column sql_thread_columns[] = {
-	{ "id", "INTEGER", KEY_NONE, 0 },	  { "machine", "TEXT", KEY_NONE, 0 },
-	{ "tid", "INTEGER", KEY_NONE, 0 },	  { "name", "TEXT", KEY_NONE, 0 },
-	{ "machine_id", "INTEGER", KEY_NONE, 0 },
-};
-
-static int sql_thread_next(struct sql_cursor *c)
-{
-	return (size_t)c->row < c->sql->threads.n;
-}
-
-static struct sql_cell sql_thread_column(struct sql_cursor *c, int i)
-{
-	const struct sql_task *task = &c->sql->threads.v[c->row - 1];
-
-	return i == 0	? sql_number(c->row)
-	       : i == 1 ? sql_text(c->sql->in->v[task->input].machine)
-	       : i == 2 ? sql_number(task->tid)
-	       : i == 3 ? sql_text(task->name)
-			: sql_number((int64_t)task->input);
-}
-
-const struct sql_table sql_threads_table = {
-	.name = "threads",
-	.columns = sql_thread_columns,
-	.n = ARRAY_SIZE(sql_thread_columns),
-	.bytes = 100000,
-	.patience = 2,
-	.size = sizeof(struct sql_cursor),
-	.filter = sql_thread_filter,
-	.next = sql_thread_next,
-	.column = sql_thread_column,
-};

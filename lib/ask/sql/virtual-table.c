@@ -173,9 +173,9 @@ static const sqlite3_module sql_table_module = {
 };
 
 const struct sql_table *const sql_tables[] = {
-	&sql_events_table,	  &sql_args_table,    &sql_slices_table,   &sql_pkvm_table,
-	&sql_calls_table,	  &sql_exits_table,   &sql_lost_table,	   &sql_vcpu_states_table,
-	&sql_thread_states_table, &sql_threads_table, &sql_ancestor_table, &sql_descendant_table,
+	&sql_events_table,	  &sql_args_table,  &sql_slices_table,	 &sql_pkvm_table,
+	&sql_calls_table,	  &sql_exits_table, &sql_lost_table,	 &sql_vcpu_states_table,
+	&sql_thread_states_table, &sql_steal_table, &sql_ancestor_table, &sql_descendant_table,
 };
 const size_t sql_tables_n = ARRAY_SIZE(sql_tables);
 
@@ -201,5 +201,44 @@ int sql_tables_add(struct sql *s)
 		free(text);
 		free(m);
 	}
+	return ret;
+}
+
+int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink, void *ctx)
+{
+	static const enum sql_kind kinds[] = {
+		[SQL_CELL_NUMBER] = SQL_INTEGER, [SQL_CELL_TEXT] = SQL_TEXT, [SQL_CELL_COPY] = SQL_TEXT
+	};
+	struct sql_value values[SQL_COLUMNS_MAX];
+	const struct sql_table *t = NULL;
+	struct sql_cursor *c;
+	int ret;
+
+	for (size_t i = 0; i < sql_tables_n && !t; i++)
+		t = strcmp(sql_tables[i]->name, name) ? NULL : sql_tables[i];
+	if (!t)
+		return -ENOENT;
+	c = calloc(1, t->size);
+	if (!c)
+		return -ENOMEM;
+	atomic_store(&s->stop, false);
+	c->sql = s;
+	c->table = t;
+	sql_want_read(&c->want, ORDER_ANY, "", 0, NULL);
+	ret = t->filter(c);
+	while (!ret && (ret = t->next(c)) == 1) {
+		c->row++;
+		ret = 0;
+		for (size_t i = 0; i < t->n; i++) {
+			struct sql_cell cell = t->column(c, (int)i);
+
+			ret = cell.kind == SQL_CELL_FAILED ? -ENOMEM : ret;
+			values[i] = (struct sql_value){ kinds[cell.kind], cell.number, 0, cell.text };
+		}
+		ret = ret ?: sink->row(ctx, values, t->n);
+	}
+	if (t->close)
+		t->close(c);
+	free(c);
 	return ret;
 }

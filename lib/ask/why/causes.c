@@ -153,6 +153,7 @@ int finding_push(const struct finding_job *j, struct finding *f, const struct st
 	task.input = vcpu->input;
 	task.pid = vcpu->pid;
 	why_task_text(j->why, &task, &who);
+	f->on = *vcpu;
 	snprintf(f->vcpu, sizeof(f->vcpu), "%s", buf_str(&who) ?: "");
 	snprintf(f->what, sizeof(f->what), "%s", what);
 	buf_release(&who);

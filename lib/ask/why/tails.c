@@ -60,8 +60,6 @@ int tails_open(struct tails **out, const struct inputs *in, struct timeline *tim
 		guest |= in->v[i].guest;
 	for (size_t p = 0; p < TAILS_MAX && guest && !ret; p++) {
 		struct tail *t = &all->v[p];
-		const struct latency_count *counts;
-		unsigned int points = 0;
 
 		t->preset = tail_presets[p][0];
 		t->next = tail_presets[p][1];
@@ -77,11 +75,7 @@ int tails_open(struct tails **out, const struct inputs *in, struct timeline *tim
 		t->plan.each = tail_take;
 		t->plan.ctx = t;
 		ret = latency_open(&t->latency, in, &t->plan, NULL);
-		counts = ret ? NULL : latency_result(t->latency).counts;
-		for (size_t i = 0; counts && i < t->plan.n_terms; i++)
-			points |= counts[i].known && !t->terms[i].cancels ? 1u << t->terms[i].point : 0;
-		/* else no file has an event for one of the points */
-		if (!ret && points == (1u << t->plan.n_points) - 1) {
+		if (!ret && latency_fed(t->latency)) {
 			ret = latency_begin(t->latency, timeline);
 		} else {
 			latency_close(t->latency);

@@ -119,6 +119,7 @@ struct finding {
 	uint64_t lost, n;		/* ns, and stretches, of all vCPUs */
 	double share;			/* of the time of the vCPU that lost the greatest */
 	char vcpu[64];			/* that one */
+	struct state_owner on;		/* ... its names are the inputs' */
 	struct finding_stretch example; /* the longest there */
 	const char *next;		/* a command that shows more, without its files */
 };

@@ -51,6 +51,9 @@ int export_parquet(struct export_job *job, const char *dir, const struct log *lo
  */
 struct parquet_tables; /* opaque */
 
+/* In the files' metadata. Documentation/tables.md has its meaning, and the tables. */
+#define TABLES_VERSION "1"
+
 /* A value of a row: a text, else a number; unknown: null. */
 struct table_cell {
 	bool known;

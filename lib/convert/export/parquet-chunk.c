@@ -28,10 +28,10 @@ static inline void parquet_levels_add(struct parquet_levels *l, uint8_t level)
 	l->n++;
 }
 
-static void chunk_levels(struct parquet_chunk *k, uint8_t def, uint8_t rep)
+/* Of a list also the repetition level is to be added. */
+static void chunk_level(struct parquet_chunk *k, uint8_t def)
 {
 	parquet_levels_add(&k->def, def);
-	parquet_levels_add(&k->rep, rep);
 	k->n++;
 }
 
@@ -61,7 +61,7 @@ static void chunk_number(struct parquet_chunk *k, const struct parquet_column *c
 
 static void chunk_value(struct parquet_chunk *k, const struct parquet_column *c, uint64_t v)
 {
-	chunk_levels(k, 1, 0);
+	chunk_level(k, 1);
 	chunk_number(k, c, v);
 }
 
@@ -70,7 +70,7 @@ static void chunk_optional(struct parquet_chunk *k, const struct parquet_column 
 	if (there) {
 		chunk_value(k, c, v);
 	} else {
-		chunk_levels(k, 0, 0);
+		chunk_level(k, 0);
 		k->nulls++;
 	}
 }
@@ -81,7 +81,7 @@ static void chunk_text(struct parquet_chunk *k, const char *text, size_t n)
 	size_t begin = k->values.len;
 	uint32_t len = 0;
 
-	chunk_levels(k, 1, 0);
+	chunk_level(k, 1);
 	k->n_values++;
 	buf_add(&k->values, &len, sizeof(len));
 	n = strnlen(text, n);
@@ -108,26 +108,29 @@ static void chunk_list(struct parquet_chunk *k, const struct parquet_column *c, 
 	size_t size = c->item.size, i;
 
 	for (i = 0; i + size <= n; i += size) {
-		chunk_levels(k, 2, i > 0);
+		chunk_level(k, 2);
+		parquet_levels_add(&k->rep, i > 0);
 		chunk_number(k, c, field_word(&c->item, data + i));
 	}
-	if (!i)
-		chunk_levels(k, 1, 0);
+	if (!i) {
+		chunk_level(k, 1);
+		parquet_levels_add(&k->rep, 0);
+	}
 }
 
-static void chunk_field(struct parquet_chunk *k, const struct parquet_column *c,
-			const struct parquet_row *row)
+static void chunk_field(struct parquet_chunk *k, const struct parquet_column *c, const struct merge_record *m)
 {
-	const uint8_t *record = parquet_row_data(row), *data;
+	const uint8_t *data;
 	uint64_t v = 0;
 	bool there;
 	size_t n;
 
 	if (c->what == PARQUET_NUMBER) {
-		there = field_load_number(&c->load, record, row->len, &v);
+		there = field_load_number(&c->load, m->data, m->len, &v);
 		chunk_optional(k, c, there, c->type == PARQUET_BOOL ? v != 0 : v);
-	} else if (field_load_bytes(&c->load, record, row->len, &data, &n) != 1) {
+	} else if (field_load_bytes(&c->load, m->data, m->len, &data, &n) != 1) {
 		chunk_optional(k, c, false, 0);
+		parquet_levels_add(&k->rep, 0); /* of a list */
 	} else if (c->what == PARQUET_TEXT) {
 		chunk_text(k, (const char *)data, n);
 	} else {
@@ -135,48 +138,48 @@ static void chunk_field(struct parquet_chunk *k, const struct parquet_column *c,
 	}
 }
 
-static void chunk_row(struct parquet_chunk *k, const struct parquet_column *c, const struct parquet_source *s,
-		      const struct parquet_row *row)
+void parquet_chunk_record(struct parquet_chunk *k, const struct parquet_column *c, const struct inputs *in,
+			  const struct print_record *r, uint64_t bound)
 {
-	const struct merge_stream *at = merge_stream_at(s->timeline->merge, row->stream);
-	uint64_t utc, bound = row->bound;
+	const struct merge_stream *at = r->at;
 	const char *buffer;
+	uint64_t utc;
 	bool known;
 
 	switch (c->what) {
 	case PARQUET_TS:
-		chunk_value(k, c, row->ts);
+		chunk_value(k, c, r->m->ts);
 		return;
 	case PARQUET_CPU:
 		chunk_value(k, c, at->cpu);
 		return;
 	case PARQUET_BUFFER:
-		buffer = reader_info(s->in->v[at->input].reader)->buffers[at->buffer].name;
+		buffer = reader_info(in->v[at->input].reader)->buffers[at->buffer].name;
 		chunk_text(k, buffer, strlen(buffer));
 		return;
 	case PARQUET_PID:
-		chunk_optional(k, c, row->pid >= 0, (uint64_t)row->pid);
+		chunk_optional(k, c, r->event && r->pid >= 0, (uint64_t)r->pid);
 		return;
 	case PARQUET_COMM:
-		if (row->comm == PARQUET_NO_COMM)
-			chunk_optional(k, c, false, 0);
+		if (r->event && r->comm)
+			chunk_text(k, r->comm, SIZE_MAX);
 		else
-			chunk_text(k, parquet_row_comm(row), row->comm);
+			chunk_optional(k, c, false, 0);
 		return;
 	case PARQUET_LOST:
-		chunk_optional(k, c, row->lost, (uint64_t)row->lost);
+		chunk_optional(k, c, r->m->missed, (uint64_t)r->m->missed);
 		return;
 	case PARQUET_BOUND:
-		chunk_optional(k, c, row->bound <= INT64_MAX, row->bound);
+		chunk_optional(k, c, bound <= INT64_MAX, bound);
 		return;
 	case PARQUET_UTC:
 	case PARQUET_UTC_BOUND:
-		known = inputs_utc(s->in, &s->in->v[at->input], row->ts, &utc, &bound);
+		known = inputs_utc(in, &in->v[at->input], r->m->ts, &utc, &bound);
 		utc = c->what == PARQUET_UTC ? utc : bound;
 		chunk_optional(k, c, known && utc <= INT64_MAX, utc);
 		return;
 	default:
-		chunk_field(k, c, row);
+		chunk_field(k, c, r->m);
 	}
 }
 
@@ -222,14 +225,6 @@ static int chunk_pack(struct parquet_chunk *k, const struct buf *body)
 	k->size = header + body->len;
 	buf_release(&zip);
 	return buf_status(&k->page);
-}
-
-int parquet_chunk_fill(struct parquet_chunk *k, const struct parquet_column *c,
-		       const struct parquet_source *source, const struct parquet_row *rows, size_t n)
-{
-	for (size_t i = 0; i < n; i++, rows = parquet_row_next(rows))
-		chunk_row(k, c, source, rows);
-	return parquet_chunk_end(k, c);
 }
 
 void parquet_chunk_cell(struct parquet_chunk *k, const struct parquet_column *c,

@@ -249,7 +249,7 @@ static void parquet_group_put(struct parquet_file *f, const struct parquet_chunk
 
 static void parquet_footer_put(struct buf *out, const struct parquet_file *f)
 {
-	static const char by[] = "hyptrace version " HYPTRACE_VERSION;
+	static const char by[] = "hyptrace version " HYPTRACE_VERSION, tables[] = "hyptrace.tables";
 	struct thrift t = { .out = out };
 	size_t begin = out->len;
 	uint32_t len;
@@ -259,6 +259,13 @@ static void parquet_footer_put(struct buf *out, const struct parquet_file *f)
 	thrift_i64(&t, 3, (int64_t)f->rows);
 	thrift_list(&t, 4, THRIFT_STRUCT, f->n_groups);
 	buf_add(out, f->groups.data, f->groups.len);
+	if (f->columns[0].what == PARQUET_CELL) {
+		thrift_list(&t, 5, THRIFT_STRUCT, 1);
+		thrift_begin(&t);
+		thrift_bytes(&t, 1, tables, sizeof(tables) - 1);
+		thrift_bytes(&t, 2, TABLES_VERSION, sizeof(TABLES_VERSION) - 1);
+		thrift_end(&t);
+	}
 	thrift_bytes(&t, 6, by, sizeof(by) - 1);
 	thrift_list(&t, 7, THRIFT_STRUCT, f->n_columns);
 	for (size_t i = 0; i < f->n_columns; i++) { /* numbers are ordered by their types */

@@ -4,6 +4,7 @@
 
 #include "convert/export/export.h"
 #include "convert/export/thrift.h"
+#include "read/print.h"
 #include "base/arena.h"
 
 /*
@@ -11,43 +12,6 @@
  * its oldest and plainest part, which every engine reads. A row group has one data page (version 1) for each
  * column, PLAIN and compressed by zstd; levels are runs (RLE).
  */
-
-/* ---- rows: records on their way into a row group ----------------------------------- */
-
-/* Behind it lie the task's name and the record, and bytes up to a multiple of 8. */
-struct parquet_row {
-	uint64_t ts, bound; /* ns; UINT64_MAX: not known */
-	int64_t lost;	    /* as merge_record's */
-	int32_t pid;	    /* -1: not known */
-	uint32_t stream;
-	uint32_t len;
-	uint16_t comm; /* bytes; PARQUET_NO_COMM: not known */
-};
-
-#define PARQUET_NO_COMM	 UINT16_MAX
-#define PARQUET_ALIGN(n) (((n) + 7) & ~(size_t)7)
-
-static inline const char *parquet_row_comm(const struct parquet_row *row)
-{
-	return (const char *)(row + 1);
-}
-
-static inline size_t parquet_row_comm_len(const struct parquet_row *row)
-{
-	return row->comm == PARQUET_NO_COMM ? 0 : row->comm;
-}
-
-static inline const uint8_t *parquet_row_data(const struct parquet_row *row)
-{
-	return (const uint8_t *)(row + 1) + parquet_row_comm_len(row);
-}
-
-static inline const struct parquet_row *parquet_row_next(const struct parquet_row *row)
-{
-	size_t n = sizeof(*row) + parquet_row_comm_len(row) + row->len;
-
-	return (const struct parquet_row *)((const uint8_t *)row + PARQUET_ALIGN(n));
-}
 
 /* ---- columns ------------------------------------------------------------------------ */
 
@@ -109,22 +73,16 @@ struct parquet_chunk {
 	uint64_t size; /* bytes of the page as if it were not compressed */
 };
 
-/* Context of the rows. */
-struct parquet_source {
-	const struct timeline *timeline;
-	const struct inputs *in;
-};
-
-/* A row group of an event has so many rows at most, or bytes. */
+/* A row group has so many rows at most, or bytes. */
 #define GROUP_ROWS_MAX	65536
 #define GROUP_BYTES_MAX (8u << 20)
 
-/* All of the n rows' values of the column, as a page. -ENOMEM. */
-int parquet_chunk_fill(struct parquet_chunk *chunk, const struct parquet_column *c,
-		       const struct parquet_source *source, const struct parquet_row *rows, size_t n);
-/* Adds a row's value, of a PARQUET_CELL column; then all so far become a page. -ENOMEM. */
+/* Both add a row's value: of a record, whose time can be wrong by `bound` ns; of a PARQUET_CELL column. */
+void parquet_chunk_record(struct parquet_chunk *chunk, const struct parquet_column *c,
+			  const struct inputs *in, const struct print_record *r, uint64_t bound);
 void parquet_chunk_cell(struct parquet_chunk *chunk, const struct parquet_column *c,
 			const struct table_cell *cell);
+/* All so far become a page. -ENOMEM. */
 int parquet_chunk_end(struct parquet_chunk *chunk, const struct parquet_column *c);
 void parquet_chunk_release(struct parquet_chunk *chunk);
 
@@ -150,6 +108,23 @@ int parquet_file_group(struct parquet_file *file, int output, const struct parqu
 /* Appends what ends the file, which may have no group; the next group begins another. The same errors. */
 int parquet_file_end(struct parquet_file *file, int output);
 void parquet_file_release(struct parquet_file *file);
+
+/* A file with the row group that grows: rows are added to each of its chunks. */
+struct parquet_rows {
+	struct parquet_file file;
+	struct parquet_chunk *chunks; /* by column */
+	size_t n, bytes;	      /* of the rows; bytes: about */
+};
+
+/* A row of so many bytes has been added. Whether the group is full. */
+static inline bool parquet_rows_full(struct parquet_rows *rows, size_t bytes)
+{
+	rows->bytes += bytes;
+	return ++rows->n == GROUP_ROWS_MAX || rows->bytes >= GROUP_BYTES_MAX;
+}
+/* The rows so far become a row group. -ENOMEM, or why it cannot be written. */
+int parquet_rows_flush(struct parquet_rows *rows, int output);
+void parquet_rows_release(struct parquet_rows *rows);
 
 /*
  * Appends KEY=NAME, a directory below those that are there: what engines or file systems could take for

@@ -3,29 +3,18 @@
  * hyptrace export --parquet: a file for each machine and event. Parquet, since it is what DuckDB, Spark,
  * Trino and ClickHouse all read best; by hand, since no library of it is packaged and little of it is needed.
  */
-#include <stdatomic.h>
-
 #include "convert/export/parquet-priv.h"
-#include "read/print.h"
 #include "base/outfile.h"
-#include "base/workers.h"
 
 #define HELD_MAX     (64u << 20) /* bytes of rows, of all events together */
+#define ROW_BYTES    40		 /* of the columns that each event has, about */
 #define METADATA_MAX (16u << 20) /* bytes of files that are not ended, likewise */
-#define PACKERS_MAX  4		 /* threads, each with a column of a group in memory */
-
-/* An event of an input: its rows so far, and its file. */
-struct parquet_event {
-	struct parquet_file file;
-	struct buf rows;
-	size_t n_rows;
-};
 
 struct parquet {
 	struct export_job *job;
 	struct print *print;
 	struct outfile out;
-	struct parquet_event **events, ***slots; /* all; by input and id */
+	struct parquet_rows **events, ***slots; /* all; by input and id */
 	size_t n;
 	size_t held, metadata; /* bytes */
 	unsigned int parts;
@@ -70,22 +59,20 @@ static char *parquet_event_dir(const struct inputs *in, size_t input, const char
 	return (char *)buf_str(&dir);
 }
 
-static void parquet_event_free(struct parquet_event *e)
+static void parquet_event_free(struct parquet_rows *e)
 {
-	if (!e)
-		return;
-	parquet_file_release(&e->file);
-	buf_release(&e->rows);
+	if (e)
+		parquet_rows_release(e);
 	free(e);
 }
 
-static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struct parquet_event **out)
+static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struct parquet_rows **out)
 {
 	const struct input *in = &p->job->in->v[input];
 	const struct known_event *known = input_event(in, (unsigned int)slot);
 	const char *system = known ? known->event->system : NULL;
 	const char *name = known ? known->event->name : slot == SLOT_LOSS(in) ? "lost" : "unknown";
-	struct parquet_event *e = calloc(1, sizeof(*e));
+	struct parquet_rows *e = calloc(1, sizeof(*e));
 	int ret = -ENOMEM;
 
 	if (!e)
@@ -95,8 +82,10 @@ static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struc
 		ret = slot == SLOT_UNKNOWN(in) ? parquet_columns_unknown(&e->file.columns, &e->file.n_columns)
 					       : parquet_columns(&e->file.columns, &e->file.n_columns,
 								 known ? known->event : NULL, &p->names);
-	if (!ret)
-		ret = array_push(&p->events, &p->n, &e, sizeof(e));
+	if (!ret) {
+		e->chunks = calloc(e->file.n_columns, sizeof(*e->chunks));
+		ret = e->chunks ? array_push(&p->events, &p->n, &e, sizeof(e)) : -ENOMEM;
+	}
 	if (ret)
 		parquet_event_free(e);
 	else
@@ -105,63 +94,25 @@ static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struc
 }
 
 /* Ends the event's file. Rows that come later have another. */
-static int parquet_event_end(struct parquet *p, struct parquet_event *e)
+static int parquet_event_end(struct parquet *p, struct parquet_rows *e)
 {
 	p->metadata -= e->file.groups.cap;
 	return e->file.size ? parquet_file_end(&e->file, p->out.fd) : 0;
 }
 
-struct packing {
-	const struct parquet_event *event;
-	struct parquet_source source;
-	struct parquet_chunk *chunks;
-	atomic_size_t next;
-	atomic_int ret;
-};
-
-static void parquet_pack_columns(void *ctx, size_t worker)
-{
-	struct packing *k = ctx;
-	const struct parquet_event *e = k->event;
-	size_t i;
-
-	while ((i = atomic_fetch_add(&k->next, 1)) < e->file.n_columns) {
-		int ret =
-			parquet_chunk_fill(&k->chunks[i], &e->file.columns[i], &k->source,
-					   (const struct parquet_row *)(const void *)e->rows.data, e->n_rows);
-
-		if (ret)
-			atomic_store(&k->ret, ret);
-	}
-}
-
 /* The rows so far become a row group of the file. */
-static int parquet_flush(struct parquet *p, struct parquet_event *e)
+static int parquet_flush(struct parquet *p, struct parquet_rows *e)
 {
-	struct packing k = { .event = e, .source = { p->job->timeline, p->job->in } };
-	size_t workers = pipeline_workers();
 	int ret;
 
-	if (!e->n_rows)
+	if (!e->n)
 		return 0;
-	k.chunks = calloc(e->file.n_columns, sizeof(*k.chunks));
-	if (!k.chunks)
-		return -ENOMEM;
-	/* threads for some rows take longer than the rows */
-	workers = e->n_rows < GROUP_ROWS_MAX / 16 ? 1 : workers < PACKERS_MAX ? workers : PACKERS_MAX;
-	workers_share(workers, parquet_pack_columns, &k);
-	ret = atomic_load(&k.ret);
-	if (!ret && !e->file.size)
+	if (!e->file.size)
 		e->file.part = p->parts++;
+	p->held -= e->bytes;
 	p->metadata -= e->file.groups.cap;
-	ret = ret ?: parquet_file_group(&e->file, p->out.fd, k.chunks, e->n_rows);
+	ret = parquet_rows_flush(e, p->out.fd);
 	p->metadata += e->file.groups.cap;
-	for (size_t i = 0; i < e->file.n_columns; i++)
-		parquet_chunk_release(&k.chunks[i]);
-	free(k.chunks);
-	p->held -= e->rows.cap;
-	buf_release(&e->rows);
-	e->n_rows = 0;
 	return ret;
 }
 
@@ -175,56 +126,30 @@ static int parquet_make_room(struct parquet *p, bool files)
 	int ret = 0;
 
 	for (size_t i = 0; i < p->n && !ret; i++) {
-		struct parquet_event *e = p->events[i];
+		struct parquet_rows *e = p->events[i];
 
-		if ((files ? e->file.groups.cap : e->rows.cap) >= half)
+		if ((files ? e->file.groups.cap : e->bytes) >= half)
 			ret = files ? parquet_event_end(p, e) : parquet_flush(p, e);
 	}
 	return ret;
-}
-
-static void parquet_row_put(struct parquet_event *e, const struct print_record *r, uint64_t bound)
-{
-	const char *comm = r->event ? r->comm : NULL;
-	struct parquet_row row = { .ts = r->m->ts,
-				   .bound = bound,
-				   .lost = r->m->missed,
-				   .pid = r->event ? r->pid : -1,
-				   .stream = r->m->stream,
-				   .len = r->m->len,
-				   .comm = PARQUET_NO_COMM };
-	size_t comm_len = comm ? strnlen(comm, PARQUET_NO_COMM - 1) : 0;
-	uint8_t *at = buf_room(&e->rows, sizeof(row) + comm_len + row.len + 8), *end;
-
-	if (!at)
-		return;
-	if (comm)
-		row.comm = (uint16_t)comm_len;
-	memcpy(at, &row, sizeof(row));
-	end = at + sizeof(row);
-	memcpy(end, comm ?: "", comm_len);
-	end += comm_len;
-	if (row.len)
-		memcpy(end, r->m->data, row.len);
-	e->rows.len += PARQUET_ALIGN(sizeof(row) + comm_len + row.len);
-	e->n_rows++;
 }
 
 static int parquet_add(struct parquet *p, const struct print_record *r, uint64_t bound)
 {
 	const struct input *in = &p->job->in->v[r->at->input];
 	size_t slot = !r->m->len ? SLOT_LOSS(in) : r->event ? r->id : SLOT_UNKNOWN(in);
-	struct parquet_event **e = &p->slots[r->at->input][slot];
-	int ret = *e ? 0 : parquet_event_new(p, r->at->input, slot, e);
+	struct parquet_rows **slots = p->slots[r->at->input], *e = slots[slot];
+	size_t bytes = ROW_BYTES + r->m->len + (r->event && r->comm ? strlen(r->comm) : 0);
+	int ret = e ? 0 : parquet_event_new(p, r->at->input, slot, &slots[slot]);
 
 	if (ret)
 		return ret;
-	p->held -= (*e)->rows.cap;
-	parquet_row_put(*e, r, bound);
-	p->held += (*e)->rows.cap;
-	ret = buf_status(&(*e)->rows);
-	if (!ret && ((*e)->n_rows == GROUP_ROWS_MAX || (*e)->rows.len >= GROUP_BYTES_MAX))
-		ret = parquet_flush(p, *e);
+	e = slots[slot];
+	for (size_t i = 0; i < e->file.n_columns; i++)
+		parquet_chunk_record(&e->chunks[i], &e->file.columns[i], p->job->in, r, bound);
+	p->held += bytes;
+	if (parquet_rows_full(e, bytes))
+		ret = parquet_flush(p, e);
 	if (!ret && p->held > HELD_MAX)
 		ret = parquet_make_room(p, false);
 	return !ret && p->metadata > METADATA_MAX ? parquet_make_room(p, true) : ret;
