@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "record/tracefs/dir.h"
 #include "record/clock/counter.h"
 
@@ -254,10 +254,9 @@ static int send_meta(struct serving *s)
 static int start_tracing(struct serving *s)
 {
 	int clock = clock_marker_system(s->clock);
-	struct timespec now;
 
-	if (clock >= 0 && !s->boot && !clock_gettime(clock, &now))
-		s->sent.started = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (clock >= 0 && !s->boot)
+		s->sent.started = clock_now(clock);
 	return s->profile && profile_switch(s->profile, true) ? -EIO : instance_start(s->inst);
 }
 
