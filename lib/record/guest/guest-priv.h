@@ -12,8 +12,6 @@
 int guest_timeout(const struct guest_opts *o);
 /* The prefix of all paths, "" for this machine. */
 const char *guest_root(const struct guest_opts *o);
-/* An empty row at the end, or NULL. */
-struct guest *guests_add(struct guests *g);
 /* Adds a VM, or merges it with the one of the same CID or name. Takes over the members of `more`. -ENOMEM. */
 int guests_merge(struct guests *g, struct guest *more);
 
@@ -48,9 +46,8 @@ int guest_config_parse(struct guest_args *a, const char *text, size_t len);
  */
 size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows, size_t max);
 
-/* Each merges what it finds into g. -ENOMEM only: a source that fails is logged for debugging. */
+/* Merges what libvirt knows into g. -ENOMEM only: a source that fails is logged for debugging. */
 int guests_from_libvirt(struct guests *g, const struct guest_opts *o);
-int guests_from_vm_list(struct guests *g, const struct guest_opts *o);
 /* The output of `vm list`: Rust's pretty-debug of the VMs. -EBADMSG: it ends in the middle. */
 int guest_vm_list_parse(struct guests *g, const char *text, size_t len);
 
