@@ -168,12 +168,4 @@ struct report_opts {
 	bool negate; /* -v: of the filters that follow */
 };
 
-/*
- * argv[0] is the command's own name. Fills *o, which must be zeroed, and which
- * the caller releases in any case; it points into argv. 0, OPTS_STOP (-h) or
- * -errno with the reason in err. Prints nothing.
- */
-int report_opts_parse(int argc, char **argv, struct report_opts *o, struct opts_error *err);
-void report_opts_release(struct report_opts *o);
-
 #endif
