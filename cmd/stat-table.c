@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The tables of hyptrace stat: columns that only programs get, and no more rows than people read. */
+#include "stat-priv.h"
+
+void stat_column(struct stat_table *t, const char *key, const char *title, enum answer_kind kind, bool text)
+{
+	bool shown = text || !stat_is_text(t->of);
+
+	t->shown[t->n++] = shown;
+	if (shown)
+		t->columns[t->n_shown++] = (struct answer_column){ key, title, kind };
+}
+
+void stat_begin(struct stat_table *t, struct stat_answer *of, bool machines)
+{
+	*t = (struct stat_table){ .of = of };
+	stat_column(t, "machine", "machine", ANSWER_WORD, machines);
+}
+
+bool stat_open(struct stat_table *t, const char *key, const char *title, size_t n_rows, const char *why)
+{
+	struct stat_answer *s = t->of;
+
+	if (!n_rows && stat_is_text(s)) {
+		if (s->asked)
+			answer_note(s->out, "%s: %s", key, why);
+		return false;
+	}
+	answer_table(s->out, key, title, t->columns, t->n_shown);
+	return true;
+}
+
+void stat_cell(struct stat_table *t, struct answer_cell cell)
+{
+	if (t->shown[t->at++])
+		t->cells[t->at_shown++] = cell;
+}
+
+void stat_machine(struct stat_table *t, size_t input)
+{
+	stat_cell(t, CELL_WORD(t->of->in->v[input].machine));
+}
+
+void stat_row(struct stat_table *t)
+{
+	if (stat_is_text(t->of) && t->rows == t->of->rows) {
+		t->left++;
+	} else {
+		answer_row(t->of->out, t->cells);
+		t->rows++;
+	}
+	t->at = t->at_shown = 0;
+}
+
+void stat_close(struct stat_table *t)
+{
+	answer_table_end(t->of->out);
+	if (t->left)
+		answer_note(t->of->out, "... and %zu more rows: --rows 0 shows them all", t->left);
+}
+
+const char *stat_task_name(const struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size)
+{
+	const char *comm = steps_comm(s->steps, input, pid);
+
+	if (pid < 0)
+		return NULL;
+	if (comm)
+		snprintf(buf, size, "%s-%d", comm, pid);
+	else
+		snprintf(buf, size, "%d", pid);
+	return buf;
+}
+
+const char *stat_vcpu_name(const struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size)
+{
+	const struct offset_guest *guest = NULL;
+	const struct offset_vcpu *vcpu = pid > 0 ? input_vcpu(&s->in->v[input], pid, &guest) : NULL;
+
+	if (pid <= 0)
+		return NULL;
+	if (!vcpu)
+		return stat_task_name(s, input, pid, buf, size);
+	snprintf(buf, size, "%s:%u", guest->name ?: "", vcpu->cpu);
+	return buf;
+}
