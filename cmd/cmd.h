@@ -267,8 +267,6 @@ void stat_leave(struct stat_run *r);
 /* Findings of why --json, which the reading found; files: for its commands: why.c. */
 int why_json(const struct inputs *in, const struct strlist *files, struct finding_job *found,
 	     struct buf *out);
-/* All presets of latency that these files can feed, as an array with their distributions: view-latency.c. */
-int latency_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
 /* Stacks of flame --json, the light ones added up: flame.c. -ENODATA: there are none. */
 int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
 /* Tables of diff --json: diff.c. sides: of diff_sides(). Errors are logged. */
