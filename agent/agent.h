@@ -103,7 +103,7 @@ bool allow_trigger(const struct strlist *allow, const struct trigger_plan *t);
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,
 		char **why);
 
-/* ---- inside a serving: meta.c, stream.c, timesync.c ---------------------------------------- */
+/* ---- inside a serving: meta.c, stream.c ---------------------------------------- */
 
 /* One recording, from the request to tracefs as it was. */
 struct serving {
@@ -135,7 +135,7 @@ struct serving {
 
 	struct ports *_Atomic ports;
 	struct streams *streams;
-	struct sync *sync;
+	struct sync *sync; /* of time: serving.c */
 	const char *proto;
 	struct msg_sent sent; /* for the end: what was sent */
 	struct buf pauses;    /* likewise: between regions, as the file has them */
@@ -206,26 +206,5 @@ static inline int thread_start(pthread_t *t, void *(*fn)(void *), void *arg)
 	pthread_attr_destroy(&attr);
 	return -ret;
 }
-
-/*
- * The guest's side of time synchronisation: answers the recorder's requests on a connection and in a
- * thread of its own, until STOP, or the end of the connection.
- *
- * hyptrace's recorder asks for the counter (msg.h). In stock's "ptp" the guest probes, chooses and reports
- * the offset. Nothing better than its probes can go in there: KVM's PTP call gives the guest the host's
- * CLOCK_REALTIME, and of the host's trace clock a guest knows no more than when it saw each probe.
- */
-struct sync;
-
-/* The protocol to be used with a recorder that offers these; "": none. */
-const char *sync_protocol(const struct strlist *offered);
-/*
- * Runs on the port after those of the CPUs, by s, which outlives it. The clock is read by
- * trace_marker_raw, in an instance of its own, unless it is one of the system's.
- */
-int sync_start(struct sync **out, const struct serving *s);
-/* Waits for the recorder's last pass, at most the agent's timeout without a message. */
-void sync_finish(struct sync *s);
-void sync_free(struct sync *s);
 
 #endif

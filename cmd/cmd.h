@@ -30,11 +30,6 @@ struct command_row {
 	bool (*takes)(int argc, char **argv);
 };
 
-extern const struct command_row commands[];
-extern const size_t commands_n;
-/* NULL: there is none of this name. */
-const struct command_row *command_find(const char *name);
-
 #define record_table grammar_table /* lib/record/plan: the agent has it, too */
 #define COMMAND(name, ...)                                                                                   \
 	int cmd_##name(int argc, char **argv);                                                               \
@@ -48,12 +43,6 @@ bool record_takes(int argc, char **argv);
 bool report_takes(int argc, char **argv);
 bool list_takes(int argc, char **argv);
 bool stat_takes(int argc, char **argv);
-
-/*
- * For a shell: prints the words that the last of argv[0..argc-1], typed after "hyptrace", can become, one
- * a line; none: a file's name. Reports no errors.
- */
-int complete_line(int argc, char **argv);
 
 struct guest;
 /*
@@ -267,8 +256,6 @@ void stat_leave(struct stat_run *r);
 /* Findings of why --json, which the reading found; files: for its commands: why.c. */
 int why_json(const struct inputs *in, const struct strlist *files, struct finding_job *found,
 	     struct buf *out);
-/* All presets of latency that these files can feed, as an array with their distributions: view-latency.c. */
-int latency_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
 /* Stacks of flame --json, the light ones added up: flame.c. -ENODATA: there are none. */
 int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
 /* Tables of diff --json: diff.c. sides: of diff_sides(). Errors are logged. */

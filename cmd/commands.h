@@ -2,7 +2,7 @@
 /*
  * The commands, one row each, in the order of `hyptrace -h`. COMMAND(NAME, ...): a file of cmd/ has
  * cmd_NAME() and its options NAME_table; the rest are members of struct command_row. Included by cmd.h and
- * commands.c.
+ * hyptrace.c.
  */
 COMMAND(adb, .summary = "record on an Android phone, from this machine",
 	.hint = "hyptrace adb record -- sleep 10")

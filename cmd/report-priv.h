@@ -99,21 +99,6 @@ struct tep_event **report_events(const struct report_file *f, bool by_system);
 /* Do f->filters show a record? A stack trace is shown when the record before it on the CPU was. */
 bool filters_show(const struct report_file *f, const struct timeline *t, const struct merge_record *m);
 
-/* ---- report-wakeup.c: -w ----------------------------------------------------------------- */
-
-struct wakeups;
-/* NULL without error when the file has no events to measure by. -ENOMEM. */
-int wakeups_open(struct wakeups **out, struct tep_handle *tep);
-/* Appends the lines that follow a record's line to *out. -ENOMEM. */
-int wakeups_record(struct wakeups *w, struct tep_handle *tep, struct tep_record *rec, struct buf *out);
-void wakeups_finish(const struct wakeups *w, FILE *out);
-void wakeups_free(struct wakeups *w);
-
-/* ---- report-info.c: about the file, instead of its events ----------------------------------- */
-
-/* Prints the facts of o->what. -EINVAL: a wrong pattern; -EBADMSG: formats that cannot be parsed; -ENOMEM. */
-int report_info(const struct report *r, FILE *out);
-
 /* The command line of `hyptrace report`: the grammar of trace-cmd-report(1), 3.1.6. */
 
 enum report_filter_kind { FILTER_TEXT, FILTER_PID, FILTER_COMM };
@@ -182,13 +167,5 @@ struct report_opts {
 	bool follow; /* a running recording */
 	bool negate; /* -v: of the filters that follow */
 };
-
-/*
- * argv[0] is the command's own name. Fills *o, which must be zeroed, and which
- * the caller releases in any case; it points into argv. 0, OPTS_STOP (-h) or
- * -errno with the reason in err. Prints nothing.
- */
-int report_opts_parse(int argc, char **argv, struct report_opts *o, struct opts_error *err);
-void report_opts_release(struct report_opts *o);
 
 #endif

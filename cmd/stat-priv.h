@@ -66,7 +66,6 @@ typedef void stat_print(struct stat_answer *s, const char *key);
 stat_print stat_buffers, stat_lost, stat_events;			  /* stat-counts.c */
 stat_print stat_exits, stat_hyp, stat_firmware, stat_spans, stat_longest; /* stat-times.c */
 stat_print stat_vcpus, stat_tasks, stat_steal, stat_cpu;		  /* stat-states.c */
-void stat_slices(struct stat_answer *s);				  /* stat-slices.c */
 
 /* "bash-7", in buf; NULL: no task. */
 const char *stat_task_name(const struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size);
@@ -81,8 +80,5 @@ struct stat_look {
 	size_t rows; /* 0: all */
 };
 int stat_look(const struct stat_look *look, struct answer *out, const struct log *log);
-
-/* The slices as a picture. 0 or -errno, logged. */
-int stat_slices_svg(struct stat_answer *s, const char *path, const struct log *log);
 
 #endif

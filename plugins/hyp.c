@@ -60,22 +60,7 @@ static bool hyp_explain(void)
 	return !options[OPT_PLAIN].set;
 }
 
-static int read_hcalls(const void *data, size_t len)
-{
-	return hcall_names_parse(data, len, &files.hcalls);
-}
-
-static int read_symbols(const void *data, size_t len)
-{
-	return symbols_parse(data, len, &files.symbols);
-}
-
-static int read_formats(const void *data, size_t len)
-{
-	return hyp_formats_parse(data, len, &files.formats);
-}
-
-static void read_option(int i, int (*parse)(const void *data, size_t len))
+static void read_option(int i)
 {
 	struct buf b = { 0 };
 	int ret;
@@ -83,7 +68,10 @@ static void read_option(int i, int (*parse)(const void *data, size_t len))
 	if (!hyp_option(i))
 		return;
 	ret = read_file(hyp_option(i), FILE_MAX, &b);
-	ret = ret ? ret : parse(b.data, b.len);
+	if (!ret)
+		ret = i == OPT_HCALLS	 ? hcall_names_parse(b.data, b.len, &files.hcalls)
+		      : i == OPT_SYMBOLS ? symbols_parse(b.data, b.len, &files.symbols)
+					 : hyp_formats_parse(b.data, b.len, &files.formats);
 	if (ret)
 		plugin_warn("hyp", "cannot use %s %s: %s", options[i].name, hyp_option(i), strerror(-ret));
 	buf_release(&b);
@@ -97,9 +85,9 @@ static void read_options(void)
 	if (files.read)
 		return;
 	files.read = true;
-	read_option(OPT_HCALLS, read_hcalls);
-	read_option(OPT_SYMBOLS, read_symbols);
-	read_option(OPT_PRINTK, read_formats);
+	read_option(OPT_HCALLS);
+	read_option(OPT_SYMBOLS);
+	read_option(OPT_PRINTK);
 	if (offset && parse_u64(offset + minus, &files.symbols_offset))
 		plugin_warn("hyp", "symbols_offset %s: not a number", offset);
 	if (minus)

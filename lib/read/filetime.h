@@ -4,7 +4,7 @@
 
 #include "file/dat/offset.h"
 #include "file/dat/reader.h"
-#include "file/dat/wall.h"
+#include "file/dat/options.h"
 
 struct input;
 struct inputs;

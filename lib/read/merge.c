@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "file/dat/pauses.h"
+#include "file/dat/options.h"
 #include "base/strings.h"
 
 /* Bytes of records in a run, about: as much as a core's second cache holds. */

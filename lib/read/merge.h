@@ -36,7 +36,7 @@ struct merge_record {
 	uint32_t len;	      /* bytes */
 	uint32_t stream : 29; /* merge_stream() returns the CPU */
 	uint32_t gap : 1;     /* events were lost, or not recorded, after it on this CPU */
-	uint32_t paused : 1; /* events may not have been recorded before it on this CPU (file/dat/pauses.h) */
+	uint32_t paused : 1; /* events may not have been recorded before it on this CPU (file/dat/options.h) */
 	uint32_t end : 1;    /* nothing comes after it on this CPU */
 	int64_t missed;	     /* events lost before it on this CPU; -1: some */
 };

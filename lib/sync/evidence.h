@@ -3,7 +3,7 @@
 #define HYPTRACE_SYNC_EVIDENCE_H
 
 #include "file/dat/page.h"
-#include "file/dat/pauses.h"
+#include "file/dat/options.h"
 #include "file/dat/writer.h"
 #include "sync/sync.h"
 

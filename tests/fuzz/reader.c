@@ -5,8 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "file/dat/pauses.h"
-#include "file/dat/wall.h"
+#include "file/dat/options.h"
 #include "read/merge.h"
 #include "base/files.h"
 

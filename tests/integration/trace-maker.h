@@ -23,7 +23,7 @@
  *   id HEX | guest NAME HEX [CPU:PID]... | shift HEX [NS [BOUND [PPM]]]
  *	TRACEID, a GUEST of one, TIME_SHIFT against one with its bound in ns, and what it grows by
  *   wall TRACE UTC SLACK MAX EST TAI
- *	a sample of the time of day (file/dat/wall.h), -1: an unknown error; two at most
+ *	a sample of the time of day (file/dat/options.h), -1: an unknown error; two at most
  *   date US		DATE
  *   uname TEXT | command TEXT | clock NAME | tsc MULT SHIFT | process PID COMMAND | maps PID PATH
  *START-END... UNAME, the command line of record, TRACECLOCK, TSC2NSEC, PROCMAPS task PID COMM | symbol HEX
@@ -44,7 +44,6 @@
 #include "file/dat/offset.h"
 #include "file/dat/options.h"
 #include "file/dat/page.h"
-#include "file/dat/wall.h"
 #include "file/dat/writer.h"
 #include "base/files.h"
 

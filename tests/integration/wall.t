@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The time of day: by the samples that record keeps in a host's file, with a bound, in sql, export --parquet and
-# report --wall; by DATE of stock's files; unknown without. file/dat/wall.h is tested by tests/unit/wall.c.
+# report --wall; by DATE of stock's files; unknown without. its options are tested by tests/unit/wall.c.
 . tests/integration/lib.sh
 
 hyptrace=$build/hyptrace

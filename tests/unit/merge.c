@@ -2,7 +2,7 @@
 /* Records of several files by time, and what their options make of the times. */
 #include "dat-fixture.h"
 
-#include "file/dat/pauses.h"
+#include "file/dat/options.h"
 #include "read/inputs.h"
 #include "read/timeline.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Tests file/dat/wall.h: made-up clocks with known errors, whose bounds contain the truth; damaged samples.
+/* Tests file/dat/options.h: made-up clocks with known errors, whose bounds contain the truth; damaged samples.
  */
 #include "base/array.h"
-#include "file/dat/wall.h"
+#include "file/dat/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include "base/outfile.h"
 #include "convert/import/pftrace-priv.h"
 #include "convert/import/import.h"
-#include "file/dat/pauses.h"
+#include "file/dat/options.h"
 #include "record/drain/repair.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"

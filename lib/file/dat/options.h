@@ -14,8 +14,12 @@ struct dat_options {
 	size_t n;
 };
 
-/* hyptrace's own: the command line that recorded, as a text; far from trace-cmd's ids, which count from 0. */
-#define DAT_COMMAND 0x4871
+/* hyptrace's own options; far from trace-cmd's ids, which count from 0. */
+enum {
+	DAT_PAUSES = 0x4870,  /* struct pauses */
+	DAT_COMMAND = 0x4871, /* the command line that recorded, as a text */
+	DAT_WALL = 0x4872,    /* struct wall */
+};
 
 /* Frees the options and their bytes; *o is empty again. */
 void dat_options_release(struct dat_options *o);
@@ -45,5 +49,65 @@ int dat_options_add_date(struct dat_options *o, int64_t offset_us);
  */
 int dat_options_add_procmaps(struct dat_options *o, int pid, const char *command, const char *maps,
 			     size_t len);
+
+/* ---- pauses ---- */
+
+/*
+ * Stretches of a recording in which tracing was off, between two regions (record --start-on): the option
+ * DAT_PAUSES of a file holds the clock's name, NUL, and from and to of each, u64, in the file's byte order.
+ * They hold for every buffer of that clock. Records may lie in a pause, where another CPU
+ * was still writing or a buffer followed late: between any two of them others may be missing.
+ */
+struct pause {
+	uint64_t from, to; /* as records have their times in pages */
+};
+
+/* In the order of time, apart from each other. Zero-initialised = empty. */
+struct pauses {
+	struct pause *v;
+	size_t n;
+};
+
+/* Appends one; the part that overlaps the last one is cut off. -ENOMEM. */
+int pauses_add(struct pauses *p, uint64_t from, uint64_t to);
+/* Adds the option's bytes. */
+void pauses_encode(const struct pauses *p, const char *clock, struct buf *out);
+/* The stretches of such bytes. -EBADMSG: makes no sense; -ENOMEM. */
+int pauses_decode(const void *data, size_t len, struct pauses *out);
+void pauses_release(struct pauses *p);
+/*
+ * Whether a pause lies between two records that follow each other, or one of them in it. next: 0 before the
+ * first of a CPU's, whose times ascend; where they go back pauses may be overlooked.
+ */
+bool pauses_between(const struct pauses *p, uint64_t a, uint64_t b, size_t *next);
+
+/* ---- wall ---- */
+
+/*
+ * The time of day by the trace clock, at a recording's begin and end: the option DAT_WALL of a host's file
+ * holds one sample, or both, as they stand here, in the file's byte order.
+ */
+#define WALL_NO_ERROR UINT64_MAX /* the kernel's clock was not synchronised: nothing bounds its error */
+
+/* When the file's clock showed `trace`, CLOCK_REALTIME showed `utc` +- slack; all ns. */
+struct wall_sample {
+	uint64_t trace, utc, slack;
+	uint64_t max_error, est_error; /* of CLOCK_REALTIME, by the kernel (adjtimex(2)), or WALL_NO_ERROR */
+	uint64_t tai;		       /* s, TAI - UTC; 0: the kernel was not told */
+};
+
+struct wall {
+	struct wall_sample v[2];
+	size_t n; /* 0: the file does not say */
+};
+
+/* -EBADMSG: makes no sense. */
+int wall_decode(const void *data, size_t len, struct wall *out);
+/*
+ * The time of day at a time of the file's clock, ns since 1970, by a line between both samples. *bound: its
+ * greatest error, if both clocks drifted apart or CLOCK_REALTIME was set between; UINT64_MAX: unknown, as
+ * before and after the samples.
+ */
+uint64_t wall_at(const struct wall *w, uint64_t trace, uint64_t *bound);
 
 #endif

@@ -1,9 +1,159 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The check of an event's print format before libtraceevent reads it: a parser of what kernels write. */
+/* The check of an event's format before libtraceevent reads it, with a parser of the print formats that
+ * kernels write. */
 #include "file/dat/print-format.h"
 #include "base/array.h"
 
 #include <ctype.h>
+
+/* ---- what libtraceevent does not know, in other words; conversions ---- */
+
+/* include/linux/string_choices.h: str_YES_NO(condition) */
+static const struct {
+	const char *yes, *no;
+} choices[] = {
+	{ "assert", "deassert" }, { "enable", "disable" }, { "enabled", "disabled" }, { "hi", "lo" },
+	{ "lo", "hi" },		  { "high", "low" },	   { "low", "high" },	      { "input", "output" },
+	{ "on", "off" },	  { "off", "on" },	   { "read", "write" },	      { "write", "read" },
+	{ "true", "false" },	  { "false", "true" },	   { "up", "down" },	      { "down", "up" },
+	{ "yes", "no" },	  { "no", "yes" },
+};
+
+/* The words of a function str_YES_NO. */
+static bool print_choice(const char *name, size_t n, const char **yes, const char **no)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
+		char known[32];
+
+		snprintf(known, sizeof(known), "str_%s_%s", choices[i].yes, choices[i].no);
+		if (n != strlen(known) || memcmp(name, known, n))
+			continue;
+		*yes = choices[i].yes;
+		*no = choices[i].no;
+		return true;
+	}
+	return false;
+}
+
+/* "? 'x' : 'y'" at p: where its four quotes are. */
+static bool char_choice(char *p, char *quote[4])
+{
+	static const char shape[] = "?'.':'.'"; /* spaces between them do not count */
+	int n = 0;
+
+	for (const char *s = shape; *s; s++, p++) {
+		while (*p == ' ' && *s != '.')
+			p++;
+		if (*s == '.' ? !isalnum((unsigned char)*p) : *p != *s)
+			return false;
+		if (*s == '\'')
+			quote[n++] = p;
+	}
+	return true;
+}
+
+static size_t occurrences(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		n++;
+	return n;
+}
+
+/*
+ * libtraceevent does not know character constants: where every %c stands for a choice
+ * of two, both become strings. In place: no byte more or less. True: it was so.
+ */
+static bool print_chars(char *fmt)
+{
+	char *quote[4], *p;
+	size_t choices_n = 0;
+
+	for (p = fmt; (p = strchr(p, '?')); p++)
+		choices_n += char_choice(p, quote);
+	if (!choices_n || choices_n != occurrences(fmt, "%c") || 4 * choices_n != occurrences(fmt, "'"))
+		return false;
+	for (p = fmt; (p = strchr(p, '?')); p++)
+		if (char_choice(p, quote))
+			for (int i = 0; i < 4; i++)
+				*quote[i] = '"';
+	for (p = fmt; (p = strstr(p, "%c")); p++)
+		p[1] = 's';
+	return true;
+}
+
+#define WIDTH_MAX      4096
+#define CONVERSION_MAX 30 /* bytes: libtraceevent's room for one */
+
+struct conversions {
+	const char *s, *end;
+	bool *widths;
+	size_t n, max;
+};
+
+static int conversion_takes(struct conversions *c, bool width)
+{
+	if (c->n == c->max)
+		return -E2BIG;
+	c->widths[c->n++] = width;
+	return 0;
+}
+
+/*
+ * Parses the rest after '%'. Letters that are no conversion to libtraceevent take no argument: it
+ * shows them as ">c<".
+ */
+static int conversion(struct conversions *c)
+{
+	const char *start = c->s;
+	bool is_long = false;
+	int ret = 0;
+
+	while (c->s < c->end && !ret) {
+		if (c->s - start >= CONVERSION_MAX)
+			return -E2BIG;
+		if (isdigit((unsigned char)*c->s)) {
+			unsigned int v = 0;
+
+			for (; c->s < c->end && isdigit((unsigned char)*c->s) && v <= WIDTH_MAX; c->s++)
+				v = v * 10 + (unsigned int)(*c->s - '0');
+			ret = v > WIDTH_MAX ? -E2BIG : 0;
+			continue;
+		}
+		if (*c->s == '*')
+			ret = conversion_takes(c, true);
+		else if (!strchr("#hlLzZ.-", *c->s))
+			break;
+		is_long |= strchr("lLzZ", *c->s) != NULL;
+		c->s++;
+	}
+	if (ret || c->s == c->end)
+		return ret ? ret : -EINVAL; /* libtraceevent looks for the rest beyond the end */
+	if (*c->s == 's' && is_long)
+		return -EINVAL; /* a string of wide characters to printf */
+	return strchr("pdiuxXos", *c->s++) ? conversion_takes(c, false) : 0;
+}
+
+int print_conversions(const char *s, size_t len, bool *widths, size_t max)
+{
+	struct conversions c = { .s = s, .end = s + len, .widths = widths, .max = max };
+
+	while ((c.s = memchr(c.s, '%', (size_t)(c.end - c.s)))) {
+		int ret = 0;
+
+		c.s++;
+		if (c.s < c.end && *c.s == '%')
+			c.s++;
+		else
+			ret = conversion(&c);
+		if (ret)
+			return ret;
+	}
+	return (int)c.n;
+}
+
+/* ---- the parser ---- */
 
 #define INDEX_MASK	"4095"	/* no array of a kernel's record has more items */
 #define PRINT_LOOKS_MAX 32768	/* each of a probe's 128 arguments, among them all, is 17,024 */
@@ -528,6 +678,15 @@ static bool print_args(struct print *c)
 	return !print_peek(c) || print_unread(c);
 }
 
+/*
+ * An event's print format, read from end to end by the part of C that kernels use, as libtraceevent reads it
+ * (its operators, casts and calls). Appended to *out, with what libtraceevent would believe of a record
+ * bounded: an array's index by `& 4095`, a width and a number of items by `& 65535`.
+ *
+ * -E2BIG: it is longer, deeper or wider than any kernel's; -EINVAL: it divides by what
+ * may be 0, or has what libtraceevent cannot read either, as some kernels' have: only
+ * then *why is NULL. *out is as it was. -ENOMEM.
+ */
 static int print_format_read(const struct event_format *f, bool fixup, struct buf *out, const char **why)
 {
 	struct print c = { .f = f, .out = out, .fixup = fixup };
@@ -553,15 +712,113 @@ static int print_format_read(const struct event_format *f, bool fixup, struct bu
 	return buf_status(out) ?: c.ret ?: c.fixed;
 }
 
-int print_format_check(const struct event_format *f, struct buf *out, const char **why)
-{
-	return print_format_read(f, false, out, why);
-}
-
 int print_format_fixup(struct event_format *f, struct buf *out, const char **why)
 {
 	bool chars = print_chars(f->print_fmt);
 	int ret = print_format_read(f, true, out, why);
 
 	return ret ?: chars;
+}
+
+/* ---- an event's whole format ---- */
+
+#define COMMON_MAX 16  /* kernels' have five */
+#define FIELDS_MAX 512 /* and up to 40 of their own */
+
+static size_t name_len(const char *s)
+{
+	size_t n = 0;
+
+	while (is_word_char(s[n]))
+		n++;
+	return n;
+}
+
+/* "[16]", "[]", "[(8 + 1)]" or nothing, to the end */
+static bool brackets_sound(const char *s)
+{
+	const char *end = strchr(s, ']');
+
+	return !*s ||
+	       (*s == '[' && end && !end[1] &&
+		strspn(s + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789 +-*/()") ==
+			(size_t)(end - s - 1));
+}
+
+/* "const char *", "__data_loc char[]" */
+static bool type_sound(const char *s)
+{
+	if (!name_len(s))
+		return false;
+	while (name_len(s) || *s == ' ' || *s == '*')
+		s += name_len(s) ? name_len(s) : 1;
+	return brackets_sound(s);
+}
+
+static bool field_sound(const struct event_field *f)
+{
+	size_t n = name_len(f->name);
+	bool dynamic = !strncmp(f->type, "__data_loc", 10) || !strncmp(f->type, "__rel_loc", 9);
+
+	return n && brackets_sound(f->name + n) && type_sound(f->type) &&
+	       (!f->name[n] || !strchr(f->type, '[')) &&
+	       (!dynamic || f->size == 4); /* two bytes of offset, two of length */
+}
+
+/* libtraceevent takes the first of the whole file's fields for where a record's type is. */
+static bool fields_sound(const struct event_format *f)
+{
+	const struct event_field *type = f->common;
+
+	if (!f->n_common || f->n_common > COMMON_MAX || f->n_fields > FIELDS_MAX ||
+	    strcmp(type->name, "common_type") || type->offset || type->size != 2)
+		return false;
+	for (size_t i = 0; i < f->n_common; i++)
+		/* it looks for a name among these first, and we last */
+		if (!field_sound(&f->common[i]) || strncmp(f->common[i].name, "common_", 7))
+			return false;
+	for (size_t i = 0; i < f->n_fields; i++)
+		if (!field_sound(&f->fields[i]) || !strncmp(f->fields[i].name, "common_", 7))
+			return false;
+	return true;
+}
+
+static void checked_fields(struct buf *out, const struct event_field *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "\tfield:%s %s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", v[i].type, v[i].name,
+			   v[i].offset, v[i].size, v[i].is_signed);
+	buf_addstr(out, "\n");
+}
+
+int format_check(const char *text, size_t len, struct checked_format *f)
+{
+	struct event_format e;
+	int ret = event_format_parse(text, len, &e);
+
+	*f = (struct checked_format){ 0 };
+	if (ret)
+		return ret;
+	ret = e.name[name_len(e.name)] || e.id > UINT16_MAX || !fields_sound(&e) ? -EBADMSG : 0;
+	if (ret)
+		goto out;
+	f->name = strdup(e.name);
+	f->id = e.id;
+	buf_printf(&f->text, "name: %s\nID: %u\nformat:\n", e.name, e.id);
+	checked_fields(&f->text, e.common, e.n_common);
+	checked_fields(&f->text, e.fields, e.n_fields);
+	buf_addstr(&f->text, "print fmt: ");
+	ret = print_format_read(&e, false, &f->text, &f->why);
+	buf_addstr(&f->text, "\n");
+	ret = f->name && ret != -ENOMEM ? buf_status(&f->text) : -ENOMEM;
+out:
+	event_format_release(&e);
+	return ret;
+}
+
+void checked_format_release(struct checked_format *f)
+{
+	free(f->name);
+	buf_release(&f->text);
+	*f = (struct checked_format){ 0 };
 }

@@ -6,29 +6,15 @@
 #include "base/buf.h"
 
 /*
- * An event's print format, read from end to end by the part of C that kernels use, as libtraceevent reads it
- * (its operators, casts and calls). Appended to *out, with what libtraceevent would believe of a record
- * bounded: an array's index by `& 4095`, a width and a number of items by `& 65535`.
- *
- * -E2BIG: it is longer, deeper or wider than any kernel's; -EINVAL: it divides by what
- * may be 0, or has what libtraceevent cannot read either, as some kernels' have: only
- * then *why is NULL. *out is as it was. -ENOMEM.
- */
-int print_format_check(const struct event_format *f, struct buf *out, const char **why);
-
-/*
  * Of f's print format, appended to *out for stock tools, in other words for the same:
  * `a ?: b` becomes `a ? a : b`, functions of include/linux/string_choices.h become
  * the choice that they make (kvm_sys_access of Linux 7 has both, and stock report prints
  * [FAILED TO PARSE] for it), and "%c" of `a ? 'e' : 'i'` becomes "%s" of `a ? "e" : "i"`
- * (for kvm_wfx_arm64 it prints wf>c<). 1; 0: nothing of that is in it. Errors as of the
- * check. f's text is not good for anything after that.
+ * (for kvm_wfx_arm64 it prints wf>c<). 1; 0: nothing of that is in it. -E2BIG: it is
+ * longer, deeper or wider than any kernel's; -EINVAL: it divides by what may be 0, or has what libtraceevent
+ * cannot read either: only then *why is NULL. -ENOMEM. f's text is not good for anything after that.
  */
 int print_format_fixup(struct event_format *f, struct buf *out, const char **why);
-
-/* The words of a function str_YES_NO; whether the strings of all %c in a text were made so, in place. */
-bool print_choice(const char *name, size_t n, const char **yes, const char **no);
-bool print_chars(char *fmt);
 
 /*
  * The conversions in a format string, as libtraceevent sees them. widths[i]: argument i

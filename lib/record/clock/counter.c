@@ -94,14 +94,13 @@ void clock_marker_clear(struct clock_marker *c)
 void clock_marker_set(struct clock_marker *c, size_t i)
 {
 	uint32_t mark[2] = { MARK_TAG, (uint32_t)i };
-	struct timespec t;
 
 	if (c->system < 0) {
 		/* one that is lost is a probe less */
 		if (write(c->marker, mark, sizeof(mark)) < 0)
 			return;
-	} else if (!clock_gettime(c->system, &t)) {
-		c->ts[i] = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	} else {
+		c->ts[i] = (int64_t)clock_now(c->system);
 	}
 }
 

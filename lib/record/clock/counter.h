@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "file/dat/page.h"
-#include "file/dat/wall.h"
+#include "file/dat/options.h"
 #include "record/tracefs/undo.h"
 
 /*

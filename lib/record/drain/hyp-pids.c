@@ -13,7 +13,7 @@ struct tasks {
 	int current;	/* since the last switch; -1: not known */
 	bool have_next; /* the switch that ends it */
 	uint64_t next_ts;
-	int next_from, next_to;
+	int32_t next_from, next_to;
 	bool next_after_loss; /* events were lost before it: `current` may have ended unseen */
 	int error;
 };
@@ -73,7 +73,6 @@ static bool find_next(struct tasks *t)
 {
 	struct page_event ev;
 	bool lost = false;
-	int32_t pid;
 	ssize_t n;
 
 	for (;;) {
@@ -86,10 +85,8 @@ static bool find_next(struct tasks *t)
 			if (id != t->f.id)
 				continue;
 			t->next_ts = ev.ts;
-			memcpy(&pid, ev.data + t->f.prev_pid, sizeof(pid));
-			t->next_from = pid;
-			memcpy(&pid, ev.data + t->f.next_pid, sizeof(pid));
-			t->next_to = pid;
+			memcpy(&t->next_from, ev.data + t->f.prev_pid, sizeof(t->next_from));
+			memcpy(&t->next_to, ev.data + t->f.next_pid, sizeof(t->next_to));
 			t->next_after_loss = lost;
 			return true;
 		}

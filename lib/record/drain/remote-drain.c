@@ -169,12 +169,20 @@ static bool is_text(const void *page, size_t len)
 			   (*(const char *)page == '[' && isdigit(((const uint8_t *)page)[1])));
 }
 
-/* A loss of unknown number. */
-static int drain_lost(struct remote_reader *x)
+/* number: 0: not known. */
+static int drain_lost(struct remote_reader *x, uint64_t number)
 {
 	x->turn = 0;
-	x->d->stats->lost++;
-	x->d->stats->unknown++;
+	x->d->stats->lost += number ?: 1;
+	x->d->stats->unknown += !number;
+	return page_write_lost(&x->out.w, number);
+}
+
+/* A page, or the rest of one, that makes no sense. */
+static int drain_bad(struct remote_reader *x)
+{
+	x->turn = 0;
+	x->d->stats->bad++;
 	return page_write_lost(&x->out.w, 0);
 }
 
@@ -187,19 +195,11 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
 	if (ret && is_text(page, len))
 		return log_fail(x->r->log, -EPROTO,
 				"%s: these are lines of trace_pipe, not pages of trace_pipe_raw", x->r->path);
-	if (ret) { /* builds between two Android fixes hand out such pages: count, go on */
-		x->d->stats->bad++;
-		x->turn = 0;
-		return page_write_lost(&x->out.w, 0);
-	}
+	if (ret) /* builds between two Android fixes hand out such pages: count, go on */
+		return drain_bad(x);
 	x->fresh = true; /* the losses before it: a full page has no space for their number */
-	if (pr.missed && !pr.missed_count) {
-		ret = drain_lost(x);
-	} else if (pr.missed) {
-		x->turn = 0;
-		x->d->stats->lost += pr.missed_count;
-		ret = page_write_lost(&x->out.w, pr.missed_count);
-	}
+	if (pr.missed)
+		ret = drain_lost(x, pr.missed_count);
 	while (!ret && (more = page_next(&pr, &ev)) == 1) { /* Android's records */
 		ssize_t n = hypraw_record(&x->r->events, ev.data, ev.len, x->record, x->record_size);
 		struct hyprecord rec = { .ts = ev.ts, .cpu = x->cpu, .data = x->record, .len = (size_t)n };
@@ -212,11 +212,8 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
 		ret = remote_reader_record(x, &rec);
 		pthread_mutex_unlock(&x->r->lock);
 	}
-	if (!ret && more < 0) {
-		x->d->stats->bad++;
-		x->turn = 0;
-		ret = page_write_lost(&x->out.w, 0);
-	}
+	if (!ret && more < 0)
+		ret = drain_bad(x);
 	return ret ? ret : drain_writer_sync(&x->out);
 }
 
@@ -266,7 +263,7 @@ static int drain_chunk(struct remote_reader *x, const void *chunk, size_t len)
 			return drain_text(x, chunk, len);
 		}
 		drain_as_text(x);
-		return drain_lost(x);
+		return drain_lost(x, 0);
 	}
 	x->began = true;
 	return remote_reader_page(x, chunk, len);

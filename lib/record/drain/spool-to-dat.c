@@ -6,9 +6,7 @@
 #include "base/cursor.h"
 #include "base/outfile.h"
 #include "file/dat/options.h"
-#include "file/dat/pauses.h"
 #include "file/dat/print-format.h"
-#include "file/dat/wall.h"
 #include "record/drain/spool-to-dat.h"
 
 /* ---- the hypervisor's event formats: into the spool, out of it again, and as the file has them ---- */

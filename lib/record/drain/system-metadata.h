@@ -25,7 +25,7 @@ int collect_symbols(struct spool *spool, const char *root, const struct log *log
 /* Appends "pid comm" lines from /proc for those pids that saved_cmdlines lacks. 0 or -errno. */
 int collect_pids(struct spool *spool, const int *pids, size_t n);
 /*
- * A sample of the time of day by the spool's clock (wall.h) into its text "wall": the first one stays, the
+ * A sample of the time of day by the spool's clock (options.h) into its text "wall": the first one stays, the
  * next replaces the last one. Nothing where that clock is none of the system's. 0 or -errno.
  */
 int collect_wall(struct spool *spool);

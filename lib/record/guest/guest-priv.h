@@ -48,9 +48,8 @@ int guest_config_parse(struct guest_args *a, const char *text, size_t len);
  */
 size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows, size_t max);
 
-/* Each merges what it finds into g. -ENOMEM only: a source that fails is logged for debugging. */
+/* Merges what libvirt knows into g. -ENOMEM only: a source that fails is logged for debugging. */
 int guests_from_libvirt(struct guests *g, const struct guest_opts *o);
-int guests_from_vm_list(struct guests *g, const struct guest_opts *o);
 /* The output of `vm list`: Rust's pretty-debug of the VMs. -EBADMSG: it ends in the middle. */
 int guest_vm_list_parse(struct guests *g, const char *text, size_t len);
 

@@ -19,11 +19,6 @@ static struct msg_wait guest_wait(int timeout_ms)
 	return (struct msg_wait){ .deadline = msg_now() + timeout_ms, .stop_fd = -1 };
 }
 
-static int guest_sock_write(int fd, const char *text, const struct msg_wait *w)
-{
-	return msg_send(fd, text, strlen(text), w);
-}
-
 /* Appends to `in`. 0: end of stream; -EFBIG beyond 1 MiB, -ETIMEDOUT. */
 static ssize_t guest_sock_read(int fd, struct buf *in, const struct msg_wait *w)
 {
@@ -70,7 +65,7 @@ int guest_http_get(const char *path, const char *what, struct buf *out, int time
 	const char *body = NULL;
 	size_t len = 0;
 	int fd = request ? transport_connect_path(path, &w) : -ENOMEM;
-	ssize_t n = fd < 0 ? fd : guest_sock_write(fd, request, &w) ?: 1;
+	ssize_t n = fd < 0 ? fd : msg_send(fd, request, strlen(request), &w) ?: 1;
 
 	while (n > 0 && !http_body(&in, &body, &len))
 		n = guest_sock_read(fd, &in, &w);
@@ -151,7 +146,7 @@ int guest_ask_qmp(struct guest *g, const struct guest_proc *p)
 	fd = transport_connect_path(p->qmp, &w);
 	ret = fd < 0 ? fd : 0;
 	for (size_t i = 0; !ret && i < ARRAY_SIZE(say); i++)
-		ret = guest_sock_write(fd, say[i], &w) ?: qmp_answer(fd, &in, &line, &w);
+		ret = msg_send(fd, say[i], strlen(say[i]), &w) ?: qmp_answer(fd, &in, &line, &w);
 	ret = ret ?: guest_cpus_fast(g, p->dir, (char *)line.data, line.len, GUEST_HOW_QMP);
 	buf_release(&in);
 	buf_release(&line);

@@ -1,10 +1,280 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Times of a plain-nVHE host's hypervisor records, record by record: which VM's
- * CNTVOFF is loaded, and since when.
+ * Times of a plain-nVHE host's hypervisor records, record by record: which VMs' CNTVOFFs one CPU has shown,
+ * which is loaded, and since when.
  */
-#include "record/hyp/nvhe-priv.h"
+#include "record/hyp/nvhe.h"
 #include "base/array.h"
+
+#define MSEC	1000000ll
+#define SEC	1000000000ll
+#define JITTER	MSEC /* time may go back by less */
+#define HOP_MAX (MSEC / 10)
+#define N_VMS	16
+#define N_PIDS	64
+
+/* One CNTVOFF. */
+struct vm {
+	bool used;
+	bool guess;	/* from bounds only */
+	int64_t offset; /* estimate */
+	int64_t low, high;
+	uint64_t stamp; /* of its last use */
+};
+
+/* VM whose offset a vCPU's thread has. */
+struct owner {
+	int pid;
+	struct vm *vm; /* NULL: 0, as protected guests have */
+	bool owned;    /* in this pass */
+	bool moved;    /* ... one, and then another: the VM was stopped and resumed, or one was wrong */
+	bool doubtful; /* moved in the pass before: the pid is no evidence */
+};
+
+/*
+ * CNTVOFF that was loaded when records began (0), or began again after a loss (1...), by later
+ * evidence: before the first load or put.
+ */
+struct start {
+	bool shown;
+	bool loaded;
+	int64_t offset, low, high;
+};
+
+/* Points at which CNTVOFF may have been written since the previous record. */
+enum change {
+	CHANGE_NO,
+	CHANGE_HVC, /* inside a hypercall: load or put */
+	CHANGE_ANY, /* records are missing */
+};
+
+enum kind {
+	KIND_OTHER, /* no reason: an event of its own */
+	KIND_HVC,
+	KIND_ERET_HOST,
+	KIND_GUEST, /* eret_guest, guest_exit */
+	KIND_REST,
+};
+
+struct nvhe {
+	unsigned int cpu;
+	void (*step)(void *ctx, const struct nvhe_step *s);
+	void *ctx;
+
+	int64_t from, to;
+	uint64_t raw;	/* time as recorded, modulo 2^59, of the last record */
+	int64_t last;	/* repaired time of it */
+	enum kind kind; /* of it */
+	bool any;	/* there was one */
+	bool in_hvc;	/* a hypercall is being handled */
+	bool lost;
+	int64_t slop; /* error of the recorded time: text is truncated to microseconds */
+	int64_t hop;  /* duration of a short hypercall */
+
+	struct vm *cur;	  /* loaded; NULL: none */
+	int64_t span_low; /* CNTVOFF is at least that since it was loaded; INT64_MIN: not known */
+	bool sure;	  /* structure shows that cur is right */
+	bool at_start; /* nothing was loaded or put since records began: evidence of cur is one of its start
+			*/
+	struct start *starts; /* of this pass */
+	size_t n_starts;      /* fewer than begun: no memory for more */
+	size_t begun;
+	struct start *earlier; /* of the pass before */
+	size_t n_earlier;
+	bool settled;  /* the first step is no longer one of a span begun before the recording */
+	int64_t first; /* time of the first record */
+	int pid;       /* last vCPU seen in this span */
+	uint64_t stamp;
+	struct vm vms[N_VMS];
+	struct owner owners[N_PIDS];
+	size_t n_owners; /* taken in turn when full */
+};
+
+/* ---- the VMs' CNTVOFFs, and whose vCPUs' they are ---- */
+
+#define NARROW	MSEC /* a bracket whose middle is better than an end */
+#define FIT_PPM 1    /* typical change of CNTVOFF by a fit of the clock */
+
+/* Its middle is better than an end. */
+static bool vm_is_narrow(const struct vm *vm)
+{
+	return vm->low != INT64_MIN && vm->high != INT64_MAX && vm->high - vm->low <= NARROW;
+}
+
+/* Tolerance of a CNTVOFF around its observed value. */
+static int64_t vm_tolerance(const struct vm *vm)
+{
+	int64_t t = vm->high - vm->low + HOP_MAX / 5 + llabs(vm->offset) / 1000000 * FIT_PPM;
+
+	return vm_is_narrow(vm) && t < JITTER ? t : JITTER;
+}
+
+/* Can it be the one that is between low and high? */
+static bool vm_fits_bracket(const struct vm *vm, int64_t low, int64_t high)
+{
+	int64_t t = vm_tolerance(vm);
+
+	if (!vm_is_narrow(vm))
+		return vm->offset - t <= high && vm->offset + t >= low;
+	return vm->low - t <= high && vm->high + t >= low;
+}
+
+/* Takes the place of the one that was used longest ago, if it must. */
+static struct vm *vm_new(struct nvhe *n, int64_t offset)
+{
+	struct vm *vm = &n->vms[0];
+
+	for (size_t i = 0; i < N_VMS && vm->used; i++)
+		if (!n->vms[i].used || n->vms[i].stamp < vm->stamp)
+			vm = &n->vms[i];
+	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
+		if (n->owners[i].vm == vm)
+			n->owners[i] = (struct owner){ 0 };
+	*vm = (struct vm){ .used = true, .offset = offset, .low = INT64_MIN, .high = INT64_MAX };
+	vm->stamp = ++n->stamp;
+	return vm;
+}
+
+/* NULL: of that vCPU nothing is known. */
+static struct owner *vm_owner(struct nvhe *n, int pid)
+{
+	for (size_t i = 0; i < n->n_owners && i < N_PIDS; i++)
+		if (n->owners[i].pid == pid)
+			return &n->owners[i];
+	return NULL;
+}
+
+static void vm_own(struct nvhe *n, int pid, struct vm *vm)
+{
+	struct owner *o = vm_owner(n, pid);
+
+	if (!o) {
+		o = &n->owners[n->n_owners++ % N_PIDS];
+		*o = (struct owner){ .pid = pid };
+	}
+	o->moved |= o->owned && o->vm != vm;
+	o->owned = true;
+	o->vm = vm;
+}
+
+/*
+ * The offset is at least (at most) this. What does not agree with the other side
+ * is newer: in ns the offset moves when the kernel fits its clock again. The
+ * estimate is the middle of a narrow bracket, else `pad` from the newer end.
+ */
+static void vm_at_least(struct vm *vm, int64_t low, int64_t pad)
+{
+	if (low > vm->high)
+		vm->high = INT64_MAX;
+	if (low > vm->low)
+		vm->low = low;
+	vm->offset = vm->high == INT64_MAX || vm->high - vm->low > NARROW
+			     ? vm->low + pad
+			     : vm->low + (vm->high - vm->low) / 2;
+}
+
+static void vm_at_most(struct vm *vm, int64_t high, int64_t pad)
+{
+	if (high < vm->low)
+		vm->low = INT64_MIN;
+	if (high < vm->high)
+		vm->high = high;
+	vm->offset = vm->low == INT64_MIN || vm->high - vm->low > NARROW ? vm->high - pad
+									 : vm->low + (vm->high - vm->low) / 2;
+}
+
+/* The nearest that is less than `within` away; NULL: none. */
+static struct vm *vm_near(struct nvhe *n, int64_t offset, int64_t within)
+{
+	struct vm *best = NULL;
+
+	for (size_t i = 0; i < N_VMS; i++) {
+		struct vm *vm = &n->vms[i];
+		int64_t away = llabs(vm->offset - offset);
+
+		if (vm->used && !vm->guess && away < within && (!best || away < llabs(best->offset - offset)))
+			best = vm;
+	}
+	return best;
+}
+
+/* The one that is between low and high, and nearest to `offset`; NULL: none. */
+static struct vm *vm_between(struct nvhe *n, int64_t low, int64_t high, int64_t offset)
+{
+	struct vm *best = NULL;
+
+	for (size_t i = 0; i < N_VMS; i++) {
+		struct vm *vm = &n->vms[i];
+
+		if (vm->used && !vm->guess && vm_fits_bracket(vm, low, high) &&
+		    (!best || llabs(vm->offset - offset) < llabs(best->offset - offset)))
+			best = vm;
+	}
+	return best;
+}
+
+static void vm_narrow(struct vm *vm, int64_t low, int64_t high)
+{
+	vm_at_least(vm, low, 0);
+	vm_at_most(vm, high, 0);
+	vm->offset = vm->low + (vm->high - vm->low) / 2;
+}
+
+/* The VM whose CNTVOFF is between low and high, made when new. */
+static struct vm *vm_known(struct nvhe *n, int64_t low, int64_t high)
+{
+	const int64_t middle = low + (high - low) / 2;
+	struct vm *vm = vm_between(n, low, high, middle);
+
+	if (!vm)
+		vm = vm_new(n, middle);
+	vm_narrow(vm, low, high);
+	return vm;
+}
+
+void nvhe_known(struct nvhe *n, int vcpu_pid, int64_t low, int64_t high)
+{
+	struct owner *o = vcpu_pid ? vm_owner(n, vcpu_pid) : NULL;
+	struct vm *vm = NULL;
+
+	if (low > high || (o && (o->doubtful || !o->vm)))
+		return;
+	if (o && vm_is_narrow(o->vm)) { /* this CPU shows it as well: no other one, but perhaps more of it */
+		if (low <= o->vm->high && high >= o->vm->low)
+			vm_narrow(o->vm, low, high);
+		return;
+	}
+	if (low || high)
+		vm = vm_known(n, low, high);
+	if (o)
+		o->vm = vm;
+	else if (vcpu_pid)
+		vm_own(n, vcpu_pid, vm);
+}
+
+/* Copies the CNTVOFFs and vCPUs that `before` has learnt into the empty n. */
+static void vm_learn(struct nvhe *n, const struct nvhe *before)
+{
+	for (size_t i = 0; i < N_VMS; i++) {
+		const struct vm *vm = &before->vms[i], *have;
+
+		if (!vm->used || vm->guess || !vm_is_narrow(vm))
+			continue;
+		have = vm_between(n, vm->low, vm->high, vm->offset);
+		if (!have || !vm_is_narrow(have))
+			vm_known(n, vm->low, vm->high);
+	}
+	for (size_t i = 0; i < before->n_owners && i < N_PIDS; i++) {
+		const struct owner *o = &before->owners[i];
+
+		if (o->moved)
+			n->owners[n->n_owners++] = (struct owner){ .pid = o->pid, .doubtful = true };
+		else if (o->vm && vm_is_narrow(o->vm))
+			nvhe_known(n, o->pid, o->vm->low, o->vm->high);
+	}
+}
+
+/* ---- which is loaded, and when ---- */
 
 #define TIME_MASK   ((1ull << 59) - 1)
 #define HYPERCALL   (10 * MSEC) /* one that takes longer was interrupted */

@@ -134,10 +134,4 @@ void rotate_keep_last(struct session *s);
 /* Takes NULL. */
 void rotate_free(struct rotate *r);
 
-/*
- * ring.c: with --ring only what was not over so long before `to`, boot ns, as --flight has it is to count in
- * a spool's buffers of the host and the hypervisor, where that is their clock. number: as spool_set_ranges().
- */
-int ring_trim(const struct session *s, struct spool *spool, uint64_t number, uint64_t to);
-
 #endif

@@ -35,7 +35,4 @@ int instance_read(const struct instance *i, const char *file, size_t max, struct
 const char *instance_region_stop(const struct record_plan *plan, char name[INSTANCE_EVENT],
 				 const char **filter);
 
-/* A step of instance_setup(), and of instance_join(). */
-int instance_setup_events(struct instance *i);
-
 #endif

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "file/dat/pauses.h"
+#include "file/dat/options.h"
 #include "record/plan/plan.h"
 #include "record/tracefs/undo.h"
 

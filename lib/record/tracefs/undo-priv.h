@@ -31,38 +31,6 @@ int locks_take(struct locks *l, int dirfd, const char *path, int journal_fd, con
 void locks_release(struct locks *l, bool undone);
 
 /*
- * The journal of undo.h: entries in memory and, one line each, in a file. The file is input like any other
- * when it is read back.
- */
-
-enum entry_op { ENTRY_WRITE, ENTRY_LIST, ENTRY_RMDIR };
-
-struct entry {
-	enum entry_op op;
-	char *path;
-	char *value; /* "" for ENTRY_RMDIR */
-	off_t at;    /* offset of its line in the file */
-};
-
-struct journal {
-	struct entry *v;
-	size_t n;
-	int fd; /* -1: in memory only */
-	off_t end;
-};
-
-/* Creates the file in dirfd (-EEXIST) and locks it; path NULL: in memory only. */
-int journal_create(struct journal *j, int dirfd, const char *path);
-/* -EBADMSG with *line = the number of the line that makes no sense; -EBUSY: in use. */
-int journal_load(struct journal *j, int dirfd, const char *path, size_t *line);
-void journal_close(struct journal *j);
-
-/* Writes the line to the file, then keeps the entry. */
-int journal_add(struct journal *j, enum entry_op op, const char *path, const char *value);
-/* Drops the newest entry, in the file too. */
-void journal_pop(struct journal *j);
-
-/*
  * tracefs files that hold a list: what they show is not always what they take.
  *
  * The content of a list file in the form that can be written back, one entry a line. Left out: comment lines
