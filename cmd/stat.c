@@ -392,11 +392,11 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 	s->exits = of->exits;
 	s->markers = of->markers;
 	s->totals.st = s->states = of->states;
-	of->parts[of->n++] = counts_part(s->counts);
+	reading_add(of, counts_part(s->counts));
 	if (s->hyp)
-		of->parts[of->n++] = hyptime_part(s->hyp);
+		reading_add(of, hyptime_part(s->hyp));
 	if (s->samples)
-		of->parts[of->n++] = samples_part(s->samples);
+		reading_add(of, samples_part(s->samples));
 	return 0;
 }
 

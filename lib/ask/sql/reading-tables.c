@@ -29,7 +29,7 @@ void sql_fill_findings(struct sql *s, struct sql_insert *in)
 	struct reading r;
 	int ret = reading_open(&r, s->in, NULL, &s->once) ?: findings_join(&j, &r);
 
-	r.parts[r.n++] = sql_reading_part(s);
+	reading_add(&r, sql_reading_part(s));
 	ret = ret ?: reading_run(&r) ?: findings_end(j, &f);
 	for (size_t i = 0; i < f.n && !ret; i++) {
 		const struct finding *one = &f.v[i];
@@ -81,7 +81,7 @@ void sql_fill_spans(struct sql *s, struct sql_insert *in)
 
 	if (!ret) {
 		markers_listen(r.markers, sql_spans_span, &to);
-		r.parts[r.n++] = sql_reading_part(s);
+		reading_add(&r, sql_reading_part(s));
 		ret = reading_run(&r);
 	}
 	in->ret = ret ?: in->ret;

@@ -18,6 +18,13 @@ void reading_close(struct reading *r)
 	timeline_close(r->timeline);
 }
 
+void reading_add(struct reading *r, struct pass_part part)
+{
+	if (r->n < PASS_PARTS_MAX)
+		r->parts[r->n] = part;
+	r->n++;
+}
+
 int reading_states(struct reading *r, unsigned int owners, state_listener *span, void *ctx)
 {
 	int ret;
@@ -26,7 +33,7 @@ int reading_states(struct reading *r, unsigned int owners, state_listener *span,
 		return states_listen(r->states, owners, span, ctx);
 	ret = states_open(&r->states, r->in, r->timeline, r->steps, owners, span, ctx);
 	if (!ret)
-		r->parts[r->n++] = states_part(r->states);
+		reading_add(r, states_part(r->states));
 	return ret;
 }
 
@@ -38,7 +45,7 @@ int reading_exits(struct reading *r, struct tally *to)
 		return 0;
 	ret = exits_open(&r->exits, r->in, r->timeline, r->steps, to);
 	if (!ret)
-		r->parts[r->n++] = exits_part(r->exits);
+		reading_add(r, exits_part(r->exits));
 	return ret;
 }
 
@@ -50,7 +57,7 @@ int reading_markers(struct reading *r)
 		return 0;
 	ret = markers_open(&r->markers, r->in, r->timeline, r->desc);
 	if (!ret)
-		r->parts[r->n++] = markers_part(r->markers);
+		reading_add(r, markers_part(r->markers));
 	return ret;
 }
 

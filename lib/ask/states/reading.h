@@ -24,6 +24,8 @@ struct reading {
 int reading_open(struct reading *r, const struct inputs *in, const struct hypertrace_desc *desc,
 		 const struct log *log);
 void reading_close(struct reading *r);
+/* reading_run refuses more than PASS_PARTS_MAX. */
+void reading_add(struct reading *r, struct pass_part part);
 /* Sends the spans of these owners to the listener, as states_open does. -ENOMEM. */
 int reading_states(struct reading *r, unsigned int owners, state_listener *span, void *ctx);
 /* to: as of exits_open, of the first who asks. -ENOMEM. */

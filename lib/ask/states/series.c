@@ -363,8 +363,8 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	if (ret)
 		goto out;
 	tally_begin(&r.tally, s->from);
-	r.read.parts[r.read.n++] = (struct pass_part){ .ctx = &r, .work = series_events_work };
-	r.read.parts[r.read.n++] = hyptime_part(r.hyp);
+	reading_add(&r.read, (struct pass_part){ .ctx = &r, .work = series_events_work });
+	reading_add(&r.read, hyptime_part(r.hyp));
 	ret = reading_run(&r.read);
 	/* a page that could be read before may fail now */
 	merge_damage_join(&s->damaged, reading_damaged(&r.read));

@@ -433,7 +433,7 @@ int findings_join(struct finding_job **out, struct reading *r)
 	if (ret)
 		return ret;
 	j->exits = r->exits;
-	r->n += tails_parts(j->tails, &r->parts[r->n]);
+	tails_join(j->tails, r);
 	return 0;
 }
 

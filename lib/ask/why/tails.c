@@ -94,14 +94,16 @@ void tails_close(struct tails *t)
 	free(t);
 }
 
-size_t tails_parts(struct tails *t, struct pass_part parts[TAILS_MAX])
+void tails_join(struct tails *t, struct reading *r)
 {
-	size_t n = 0;
+	struct pass_part parts[2];
 
-	for (size_t p = 0; p < TAILS_MAX; p++)
-		if (t->v[p].latency)
-			n += latency_parts(t->v[p].latency, &parts[n]);
-	return n;
+	for (size_t p = 0; p < TAILS_MAX; p++) {
+		size_t n = t->v[p].latency ? latency_parts(t->v[p].latency, parts) : 0;
+
+		for (size_t i = 0; i < n; i++)
+			reading_add(r, parts[i]);
+	}
 }
 
 static int tail_order(const void *a, const void *b)

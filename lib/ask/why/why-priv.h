@@ -140,7 +140,7 @@ struct tails; /* opaque */
 /* Those that the files have all events for. -ENOMEM. tails_close takes NULL. */
 int tails_open(struct tails **out, const struct inputs *in, struct timeline *t);
 void tails_close(struct tails *t);
-size_t tails_parts(struct tails *t, struct pass_part parts[TAILS_MAX]);
+void tails_join(struct tails *t, struct reading *r);
 /* After the pass: their findings. -ENOMEM. */
 int tails_find(struct tails *t, const struct finding_job *j);
 

@@ -40,7 +40,7 @@ int view_cases_open(struct view_cases **out, const struct view_job *job)
 	c->job = job;
 	ret = path_reading_open(&c->reading, of->in, of->timeline, UNIT_S, CASE_ROWS);
 	if (!ret)
-		of->parts[of->n++] = path_reading_part(c->reading);
+		reading_add(of, path_reading_part(c->reading));
 	return ret;
 }
 

@@ -240,10 +240,10 @@ int view_join(struct view_reader **out, const struct view_job *job)
 	if (ret)
 		return ret;
 	markers_listen(of->markers, view_mark, r);
-	of->parts[of->n++] = (struct pass_part){ .ctx = r,
-						 .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
-							  STEP_SET(STEP_HYP_OTHER),
-						 .after = view_after };
+	reading_add(of, (struct pass_part){ .ctx = r,
+					    .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
+						     STEP_SET(STEP_HYP_OTHER),
+					    .after = view_after });
 	return 0;
 }
 
