@@ -69,7 +69,7 @@ int breach_parse(struct breach *b, const char *text)
 }
 
 /* An exit by which a guest waits for something to do. */
-static bool exit_halts(struct watcher *w, const struct watch_sum *s)
+static bool breach_halts(struct watcher *w, const struct watch_sum *s)
 {
 	char text[32];
 	const char *reason = watcher_label(w, s, text);
@@ -89,7 +89,7 @@ static double breach_worst(const struct breach_metric *m, struct watcher *w, con
 	for (const struct watch_sum *s = sums->v; s < sums->v + sums->n && m->value; s++) {
 		double value = s->kind == m->kind ? m->value(&s->last, w->interval) : 0;
 
-		if (value > most && !exit_halts(w, s)) {
+		if (value > most && !breach_halts(w, s)) {
 			*of = watch_vcpu_find(w->vcpus, w->n_vcpus, s->pid);
 			most = value;
 		}
