@@ -80,7 +80,7 @@ is "$output" "7 (unloaded)" "and it is left alone"
 
 run '
 	begin shared.dat -B hyp || exit
-	for cpu in 0 1 2 3; do cat $hyp/per_cpu/cpu$cpu/trace_pipe >/tmp/other.$cpu & cats="$cats $!"; done
+	for pipe in $hyp/per_cpu/cpu*/trace_pipe; do cat $pipe >$(mktemp /tmp/other.XXXXXX) & cats="$cats $!"; done
 	within 60 grep -q "'"$untold"'" $said; told=$?
 	enough() { [ "$(cat /tmp/other.* | wc -l)" -ge 10 ]; }
 	within 60 enough
