@@ -3,6 +3,7 @@
 #define HYPTRACE_EXPORT_H
 
 #include "base/decode/mark-lines.h"
+#include "convert/export/anonymize.h"
 #include "read/timeline.h"
 
 /* Recordings in other forms, written as their records come, in memory that depends on CPUs and tasks alone.
@@ -10,8 +11,9 @@
 
 struct export_job {
 	struct timeline *timeline;
-	const struct inputs *in; /* the timeline's */
-	int fd;			 /* the output, if that is no directory */
+	const struct inputs *in;       /* the timeline's */
+	int fd;			       /* the output, if that is no directory */
+	const struct siphash_key *key; /* export_parquet: of --anonymize; NULL: nothing is hidden */
 	/* export_json: whether a record is, asked in the order of time; NULL: all are. */
 	bool (*wanted)(void *ctx, const struct merge_run *run, size_t i);
 	void *wanted_ctx;
@@ -61,8 +63,9 @@ struct table_cell {
 	const char *text;
 };
 
-/* -errno, which the log explains. */
-int parquet_tables_open(struct parquet_tables **out, const char *dir, const struct log *log);
+/* key: of --anonymize, or NULL. -errno, which the log explains. */
+int parquet_tables_open(struct parquet_tables **out, const char *dir, const struct siphash_key *key,
+			const struct log *log);
 /* ret: how the writing went. 0: the directory is in place; else nothing is left, and the log says why. */
 int parquet_tables_close(struct parquet_tables *t, int ret);
 /* -ENOMEM; errors of writing; -EINVAL: a text in a column of numbers, or a number in one of texts. */

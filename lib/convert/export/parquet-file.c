@@ -40,11 +40,14 @@ static void parquet_column_integer(struct parquet_column *c, size_t size, bool i
 }
 
 /* False: it has no value, as a struct has none. */
-static bool parquet_column_of_field(struct parquet_column *c, const struct tep_format_field *f)
+static bool parquet_column_of_field(struct parquet_column *c, const struct tep_event *e,
+				    const struct tep_format_field *f)
 {
 	bool is_signed = f->flags & TEP_FIELD_IS_SIGNED;
 
-	*c = (struct parquet_column){ .optional = true, .load = field_load(f) };
+	*c = (struct parquet_column){ .optional = true,
+				      .load = field_load(f),
+				      .address = anonymize_drops_field(e, f) };
 	if (c->load.kind == FIELD_NONE)
 		return false;
 	if (c->load.kind == FIELD_NUMBER) {
@@ -82,7 +85,7 @@ int parquet_columns(struct parquet_column **out, size_t *n, const struct tep_eve
 		return -ENOMEM;
 	*n = PARQUET_OWN;
 	for (; f && *n < PARQUET_OWN + PARQUET_FIELDS_MAX; f = f->next) {
-		if (!parquet_column_of_field(&v[*n], f))
+		if (!parquet_column_of_field(&v[*n], e, f))
 			continue;
 		/* as UTF-8 and unlike those before: engines take Name and name for the same */
 		name = arena_text(kept, f->name, strlen(f->name));
@@ -104,7 +107,7 @@ int parquet_columns_unknown(struct parquet_column **out, size_t *n)
 	static const struct parquet_column own[] = {
 		{ "id", PARQUET_NUMBER, PARQUET_INT32, true, true, 16, .load = { FIELD_NUMBER, 0, 2 } },
 		{ "data", PARQUET_LIST, PARQUET_INT32, true, true, 8, .load = { FIELD_BYTES, 0, 0 },
-		  .item = { FIELD_NUMBER, 0, 1 } },
+		  .item = { FIELD_NUMBER, 0, 1 }, .address = true },
 	};
 
 	*out = parquet_columns_new(ARRAY_SIZE(own));
