@@ -25,16 +25,6 @@ struct export_opts {
 	"clocks cpus findings hyp_calls kvm_exits latency lost machines recordings spans steal "             \
 	"thread_states threads vcpu_states vcpus"
 
-static bool tables_has(const char *words, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *p = words; n && (p = strstr(p, word)); p += n)
-		if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
-			return true;
-	return false;
-}
-
 /* "kvm_exits,latency:irq" */
 static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct opts_error *err)
 {
@@ -50,7 +40,7 @@ static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct 
 		}
 		if (!strcmp(word, "all"))
 			ret = tables_set(ctx, opt, TABLES_DERIVED, err);
-		else if (!ret && !tables_has(opt->words, word))
+		else if (!ret && !words_have(opt->words, word))
 			ret = opts_wrong_word(err, opt, arg);
 		else if (!ret && !strlist_has(&o->tables, word))
 			ret = strlist_add(&o->tables, word);

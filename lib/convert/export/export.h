@@ -3,7 +3,7 @@
 #define HYPTRACE_EXPORT_H
 
 #include "base/decode/mark-lines.h"
-#include "convert/export/anonymize.h"
+#include "base/siphash.h"
 #include "read/timeline.h"
 
 /* Recordings in other forms, written as their records come, in memory that depends on CPUs and tasks alone.
@@ -40,6 +40,19 @@ int export_json(struct export_job *job);
  * There with HYPTRACE_PERFETTO only, when libdeflate was there at build time.
  */
 int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log);
+
+/* export --anonymize: names become keyed hashes, addresses are left out. hyptrace-export(1) has the rules. */
+
+/* Reads the key. -errno, which the log explains. */
+int anonymize_key(struct siphash_key *key, const char *path, const struct log *log);
+/* The text from `begin` on becomes its hash, unless it is one that every machine has, as "host". */
+void anonymize_text(const struct siphash_key *key, struct buf *text, size_t begin);
+
+/* Whether values of an event's field are left out: addresses, and what may be one. */
+bool anonymize_drops_field(const struct tep_format_field *f);
+/* For a column of a table of hyptrace sql. */
+enum anonymize { ANONYMIZE_KEEP, ANONYMIZE_HASH, ANONYMIZE_DROP };
+enum anonymize anonymize_column(const char *table, const char *column, bool text);
 
 /*
  * Parquet files below the directory, which is made: machine=M/system=S/event=E/part-N.parquet;

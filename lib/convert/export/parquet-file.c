@@ -40,14 +40,13 @@ static void parquet_column_integer(struct parquet_column *c, size_t size, bool i
 }
 
 /* False: it has no value, as a struct has none. */
-static bool parquet_column_of_field(struct parquet_column *c, const struct tep_event *e,
-				    const struct tep_format_field *f)
+static bool parquet_column_of_field(struct parquet_column *c, const struct tep_format_field *f)
 {
 	bool is_signed = f->flags & TEP_FIELD_IS_SIGNED;
 
 	*c = (struct parquet_column){ .optional = true,
 				      .load = field_load(f),
-				      .address = anonymize_drops_field(e, f) };
+				      .address = anonymize_drops_field(f) };
 	if (c->load.kind == FIELD_NONE)
 		return false;
 	if (c->load.kind == FIELD_NUMBER) {
@@ -85,7 +84,7 @@ int parquet_columns(struct parquet_column **out, size_t *n, const struct tep_eve
 		return -ENOMEM;
 	*n = PARQUET_OWN;
 	for (; f && *n < PARQUET_OWN + PARQUET_FIELDS_MAX; f = f->next) {
-		if (!parquet_column_of_field(&v[*n], e, f))
+		if (!parquet_column_of_field(&v[*n], f))
 			continue;
 		/* as UTF-8 and unlike those before: engines take Name and name for the same */
 		name = arena_text(kept, f->name, strlen(f->name));
