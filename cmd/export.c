@@ -11,7 +11,7 @@
 #include "base/signals.h"
 
 struct export_opts {
-	const char *perfetto, *ctf, *parquet, *output, *desc;
+	const char *perfetto, *ctf, *parquet, *output, *desc, *anonymize;
 	bool json, quiet;
 	struct times_opts times;
 	struct strlist tables, files;
@@ -24,16 +24,6 @@ struct export_opts {
 #define TABLES_DERIVED                                                                                       \
 	"clocks cpus findings hyp_calls kvm_exits latency lost machines recordings spans steal "             \
 	"thread_states threads vcpu_states vcpus"
-
-static bool tables_has(const char *words, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *p = words; n && (p = strstr(p, word)); p += n)
-		if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
-			return true;
-	return false;
-}
 
 /* "kvm_exits,latency:irq" */
 static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct opts_error *err)
@@ -50,7 +40,7 @@ static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct 
 		}
 		if (!strcmp(word, "all"))
 			ret = tables_set(ctx, opt, TABLES_DERIVED, err);
-		else if (!ret && !tables_has(opt->words, word))
+		else if (!ret && !words_have(opt->words, word))
 			ret = opts_wrong_word(err, opt, arg);
 		else if (!ret && !strlist_has(&o->tables, word))
 			ret = strlist_add(&o->tables, word);
@@ -70,6 +60,8 @@ static const struct opt export_rows[] = {
 	    "with --parquet: tables of hyptrace sql in place of events;\n"
 	    "all: up to vcpus; latency:irq ...: of that preset alone",
 	    tables_set, .words = "all " TABLES_DERIVED " args events pkvm_hypervisor_events slices"),
+	OPT(0, "anonymize", "KEYFILE", "with --parquet: names hashed by a key, addresses left out",
+	    opts_set_text, EXPORT(anonymize)),
 	OPT_INPUT(EXPORT(files)),
 	OPT('o', "output", "OUT", "where --json goes; - is standard output, the default", opts_set_text,
 	    EXPORT(output)),
@@ -115,6 +107,8 @@ static int export_check(const struct export_opts *o)
 		wrong = "--hypertrace-desc is for --perfetto";
 	else if (!o->parquet && o->tables.n)
 		wrong = "--tables is for --parquet";
+	else if (!o->parquet && o->anonymize)
+		wrong = "--anonymize is for --parquet: other forms would have all names";
 	if (wrong)
 		fprintf(stderr, "hyptrace: %s\n", wrong);
 	return wrong ? -EINVAL : 0;
@@ -276,7 +270,7 @@ static int export_tables(struct export *e, const struct export_opts *o)
 		return ret;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &sa, NULL);
-	ret = parquet_tables_open(&to, o->parquet, e->log);
+	ret = parquet_tables_open(&to, o->parquet, e->job.key, e->log);
 	if (ret)
 		goto out;
 	ret = parquet_tables_close(to, tables_write(e, to, o));
@@ -350,10 +344,13 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 static int export_files(const struct export_opts *o, struct console *console, struct log *log)
 {
 	struct export e = { .console = console, .log = log, .stop_fd = -1 };
-	struct hypertrace_desc *desc;
+	struct hypertrace_desc *desc = NULL;
+	struct siphash_key key;
 	uint64_t damaged = 0;
-	int ret = desc_read(o->desc, &desc, log);
+	int ret = o->anonymize ? anonymize_key(&key, o->anonymize, log) : 0;
 
+	e.job.key = o->anonymize ? &key : NULL;
+	ret = ret ?: desc_read(o->desc, &desc, log);
 	if (ret)
 		goto out;
 	ret = command_open(&e.files, &o->files, 0, &o->times, log);

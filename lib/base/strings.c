@@ -211,3 +211,13 @@ void shell_word(struct buf *out, const char *word)
 	else
 		buf_printf(out, " %s", word);
 }
+
+bool words_have(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = words; n && (p = strstr(p, word)); p += n)
+		if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
+			return true;
+	return false;
+}

@@ -66,6 +66,8 @@ char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 size_t path_stem(const char *path);
 
 struct buf;
+/* Whether a word, which is not empty, is among words with blanks between. */
+bool words_have(const char *words, const char *word);
 /* Adds a blank and the word in quotes, so that a shell takes it for one. */
 void shell_quote(struct buf *line, const char *word);
 /* The same, in quotes only where a shell would take the word apart. */

@@ -3,6 +3,7 @@
 #define HYPTRACE_EXPORT_H
 
 #include "base/decode/mark-lines.h"
+#include "base/siphash.h"
 #include "read/timeline.h"
 
 /* Recordings in other forms, written as their records come, in memory that depends on CPUs and tasks alone.
@@ -10,8 +11,9 @@
 
 struct export_job {
 	struct timeline *timeline;
-	const struct inputs *in; /* the timeline's */
-	int fd;			 /* the output, if that is no directory */
+	const struct inputs *in;       /* the timeline's */
+	int fd;			       /* the output, if that is no directory */
+	const struct siphash_key *key; /* export_parquet: of --anonymize; NULL: nothing is hidden */
 	/* export_json: whether a record is, asked in the order of time; NULL: all are. */
 	bool (*wanted)(void *ctx, const struct merge_run *run, size_t i);
 	void *wanted_ctx;
@@ -39,6 +41,19 @@ int export_json(struct export_job *job);
  */
 int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log);
 
+/* export --anonymize: names become keyed hashes, addresses are left out. hyptrace-export(1) has the rules. */
+
+/* Reads the key. -errno, which the log explains. */
+int anonymize_key(struct siphash_key *key, const char *path, const struct log *log);
+/* The text from `begin` on becomes its hash, unless it is one that every machine has, as "host". */
+void anonymize_text(const struct siphash_key *key, struct buf *text, size_t begin);
+
+/* Whether values of an event's field are left out: addresses, and what may be one. */
+bool anonymize_drops_field(const struct tep_format_field *f);
+/* For a column of a table of hyptrace sql. */
+enum anonymize { ANONYMIZE_KEEP, ANONYMIZE_HASH, ANONYMIZE_DROP };
+enum anonymize anonymize_column(const char *table, const char *column, bool text);
+
 /*
  * Parquet files below the directory, which is made: machine=M/system=S/event=E/part-N.parquet;
  * hyptrace-export(1) has the columns. job->fd is not used; errors are logged.
@@ -61,8 +76,9 @@ struct table_cell {
 	const char *text;
 };
 
-/* -errno, which the log explains. */
-int parquet_tables_open(struct parquet_tables **out, const char *dir, const struct log *log);
+/* key: of --anonymize, or NULL. -errno, which the log explains. */
+int parquet_tables_open(struct parquet_tables **out, const char *dir, const struct siphash_key *key,
+			const struct log *log);
 /* ret: how the writing went. 0: the directory is in place; else nothing is left, and the log says why. */
 int parquet_tables_close(struct parquet_tables *t, int ret);
 /* -ENOMEM; errors of writing; -EINVAL: a text in a column of numbers, or a number in one of texts. */

@@ -76,7 +76,7 @@ static void chunk_optional(struct parquet_chunk *k, const struct parquet_column 
 }
 
 /* A text up to its first NUL: each byte that is no UTF-8 becomes U+FFFD. */
-static void chunk_text(struct parquet_chunk *k, const char *text, size_t n)
+static void chunk_text(struct parquet_chunk *k, const struct parquet_column *c, const char *text, size_t n)
 {
 	size_t begin = k->values.len;
 	uint32_t len = 0;
@@ -97,6 +97,8 @@ static void chunk_text(struct parquet_chunk *k, const char *text, size_t n)
 		buf_add(&k->values, text + i, plain);
 		buf_add(&k->values, "\xef\xbf\xbd", bad ? 3 : 0);
 	}
+	if (c->key)
+		anonymize_text(c->key, &k->values, begin + sizeof(len));
 	if (k->values.bad)
 		return;
 	len = htole32((uint32_t)(k->values.len - begin - sizeof(len)));
@@ -120,19 +122,19 @@ static void chunk_list(struct parquet_chunk *k, const struct parquet_column *c, 
 
 static void chunk_field(struct parquet_chunk *k, const struct parquet_column *c, const struct merge_record *m)
 {
+	bool hidden = c->key && c->address, there;
 	const uint8_t *data;
 	uint64_t v = 0;
-	bool there;
 	size_t n;
 
 	if (c->what == PARQUET_NUMBER) {
-		there = field_load_number(&c->load, m->data, m->len, &v);
+		there = !hidden && field_load_number(&c->load, m->data, m->len, &v);
 		chunk_optional(k, c, there, c->type == PARQUET_BOOL ? v != 0 : v);
-	} else if (field_load_bytes(&c->load, m->data, m->len, &data, &n) != 1) {
+	} else if (hidden || field_load_bytes(&c->load, m->data, m->len, &data, &n) != 1) {
 		chunk_optional(k, c, false, 0);
 		parquet_levels_add(&k->rep, 0); /* of a list */
 	} else if (c->what == PARQUET_TEXT) {
-		chunk_text(k, (const char *)data, n);
+		chunk_text(k, c, (const char *)data, n);
 	} else {
 		chunk_list(k, c, data, n);
 	}
@@ -155,14 +157,14 @@ void parquet_chunk_record(struct parquet_chunk *k, const struct parquet_column *
 		return;
 	case PARQUET_BUFFER:
 		buffer = reader_info(in->v[at->input].reader)->buffers[at->buffer].name;
-		chunk_text(k, buffer, strlen(buffer));
+		chunk_text(k, c, buffer, strlen(buffer));
 		return;
 	case PARQUET_PID:
 		chunk_optional(k, c, r->event && r->pid >= 0, (uint64_t)r->pid);
 		return;
 	case PARQUET_COMM:
 		if (r->event && r->comm)
-			chunk_text(k, r->comm, SIZE_MAX);
+			chunk_text(k, c, r->comm, SIZE_MAX);
 		else
 			chunk_optional(k, c, false, 0);
 		return;
@@ -230,10 +232,12 @@ static int chunk_pack(struct parquet_chunk *k, const struct buf *body)
 void parquet_chunk_cell(struct parquet_chunk *k, const struct parquet_column *c,
 			const struct table_cell *cell)
 {
-	if (cell->known && cell->text)
-		chunk_text(k, cell->text, SIZE_MAX);
+	bool known = cell->known && !c->address;
+
+	if (known && cell->text)
+		chunk_text(k, c, cell->text, SIZE_MAX);
 	else
-		chunk_optional(k, c, cell->known, (uint64_t)cell->number);
+		chunk_optional(k, c, known, (uint64_t)cell->number);
 }
 
 int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c)

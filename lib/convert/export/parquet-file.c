@@ -44,7 +44,9 @@ static bool parquet_column_of_field(struct parquet_column *c, const struct tep_f
 {
 	bool is_signed = f->flags & TEP_FIELD_IS_SIGNED;
 
-	*c = (struct parquet_column){ .optional = true, .load = field_load(f) };
+	*c = (struct parquet_column){ .optional = true,
+				      .load = field_load(f),
+				      .address = anonymize_drops_field(f) };
 	if (c->load.kind == FIELD_NONE)
 		return false;
 	if (c->load.kind == FIELD_NUMBER) {
@@ -104,7 +106,7 @@ int parquet_columns_unknown(struct parquet_column **out, size_t *n)
 	static const struct parquet_column own[] = {
 		{ "id", PARQUET_NUMBER, PARQUET_INT32, true, true, 16, .load = { FIELD_NUMBER, 0, 2 } },
 		{ "data", PARQUET_LIST, PARQUET_INT32, true, true, 8, .load = { FIELD_BYTES, 0, 0 },
-		  .item = { FIELD_NUMBER, 0, 1 } },
+		  .item = { FIELD_NUMBER, 0, 1 }, .address = true },
 	};
 
 	*out = parquet_columns_new(ARRAY_SIZE(own));

@@ -39,6 +39,8 @@ struct parquet_column {
 	bool optional, is_unsigned;
 	uint8_t bits; /* of an integer */
 	struct field_load load, item;
+	bool address;		       /* or what may be one; lists are */
+	const struct siphash_key *key; /* --anonymize: texts are hashed, addresses null. NULL: not */
 };
 
 #define PARQUET_OWN 9 /* the columns that every event has; those of its fields come behind */

@@ -57,19 +57,24 @@ void parquet_rows_release(struct parquet_rows *r)
 
 struct parquet_tables {
 	struct outfile out;
+	const struct siphash_key *key;
+	const char *name;	  /* of the table that is written, the caller's */
 	struct arena names;	  /* of columns */
 	struct parquet_rows rows; /* of the table that is written */
 };
 
-int parquet_tables_open(struct parquet_tables **out, const char *dir, const struct log *log)
+int parquet_tables_open(struct parquet_tables **out, const char *dir, const struct siphash_key *key,
+			const struct log *log)
 {
 	struct parquet_tables *t = calloc(1, sizeof(*t));
 	int ret = t ? outdir_open(&t->out, dir, log) : -ENOMEM;
 
-	if (ret)
+	if (ret) {
 		free(t);
-	else
+	} else {
+		t->key = key;
 		*out = t;
+	}
 	return ret;
 }
 
@@ -87,6 +92,7 @@ int parquet_table_begin(struct parquet_tables *t, const char *name)
 	struct buf dir = { 0 };
 
 	parquet_rows_release(&t->rows);
+	t->name = name;
 	parquet_dir(&dir, "table", name, 0);
 	t->rows.file.dir = (char *)buf_str(&dir);
 	return t->rows.file.dir ? 0 : -ENOMEM;
@@ -94,11 +100,14 @@ int parquet_table_begin(struct parquet_tables *t, const char *name)
 
 int parquet_table_column(struct parquet_tables *t, const char *name, bool text)
 {
+	enum anonymize hide = t->key ? anonymize_column(t->name, name, text) : ANONYMIZE_KEEP;
 	struct parquet_column c = { .name = arena_text(&t->names, name, strlen(name)),
 				    .what = PARQUET_CELL,
 				    .type = text ? PARQUET_BYTES : PARQUET_INT64,
 				    .bits = 64,
-				    .optional = true };
+				    .optional = true,
+				    .address = hide == ANONYMIZE_DROP,
+				    .key = hide == ANONYMIZE_HASH ? t->key : NULL };
 	size_t n = t->rows.file.n_columns;
 
 	if (t->names.bad ||

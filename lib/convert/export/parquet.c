@@ -38,9 +38,10 @@ static const char *parquet_machine_name(const struct input *in)
 }
 
 /* NULL: no memory. */
-static char *parquet_event_dir(const struct inputs *in, size_t input, const char *system, const char *name,
-			       unsigned int id)
+static char *parquet_event_dir(const struct export_job *job, size_t input, const char *system,
+			       const char *name, unsigned int id)
 {
+	const struct inputs *in = job->in;
 	const char *machine = parquet_machine_name(&in->v[input]);
 	bool taken = in->v[input].guest && !strcmp(machine, "host");
 	struct buf own = { 0 }, dir = { 0 };
@@ -49,6 +50,8 @@ static char *parquet_event_dir(const struct inputs *in, size_t input, const char
 	for (size_t i = 0; i < input; i++)
 		taken |= !strcmp(parquet_machine_name(&in->v[i]), machine);
 	buf_addstr(&own, machine);
+	if (job->key)
+		anonymize_text(job->key, &own, 0);
 	if (taken)
 		buf_printf(&own, "~%zu", input + 1);
 	parquet_dir(&dir, "machine", buf_str(&own), (unsigned int)input);
@@ -77,11 +80,13 @@ static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struc
 
 	if (!e)
 		return ret;
-	e->file.dir = parquet_event_dir(p->job->in, input, system, name, (unsigned int)slot);
+	e->file.dir = parquet_event_dir(p->job, input, system, name, (unsigned int)slot);
 	if (e->file.dir)
 		ret = slot == SLOT_UNKNOWN(in) ? parquet_columns_unknown(&e->file.columns, &e->file.n_columns)
 					       : parquet_columns(&e->file.columns, &e->file.n_columns,
 								 known ? known->event : NULL, &p->names);
+	for (size_t i = 0; i < e->file.n_columns && !ret; i++)
+		e->file.columns[i].key = p->job->key;
 	if (!ret) {
 		e->chunks = calloc(e->file.n_columns, sizeof(*e->chunks));
 		ret = e->chunks ? array_push(&p->events, &p->n, &e, sizeof(e)) : -ENOMEM;
