@@ -97,22 +97,25 @@ done
 
 # ---- what captures do not have ---------------------------------------------------------------------
 
-printf 'id 11\nguest vault 22 0:100\ntask 100 CPU 0/KVM\ntask 7 ledger
+printf 'event net:seen unsigned int saddr; int port | "%%u", REC->saddr
+id 11\nguest vault 22 0:100\ntask 100 CPU 0/KVM\ntask 7 ledger
 1000000000 0 7 sched_switch\tledger\t7\t120\t1\tswapper/0\t0\t120
 1000000500 0 7 print\t0\topen the vault
 1000001000 0 7 print\t0\t40 blk Enter: payroll
 1000002000 0 7 print\t0\t40 blk Exit: payroll
 1000012000 1 7 thing\t1\t-3\t18446603338368684036\t4041 42 43\tpassword
+1000012500 1 7 seen\t3232235777\t80
 raw 1000013000 1 ff 7f 00 00 07 00 00 00 2a
 buffer vaultbuffer
 1000014000 0 7 print\t0\tmore
 ' | "$build/tests/integration/make-trace" "$tmp/made.dat" tests/integration/events/kernel
 export_both "$tmp/key" "$tmp/made" "$tmp/made.dat"
 { rows "$tmp/made/events"; rows "$tmp/made/tables"; } >"$tmp/rows"
-is "$(grep -oE 'ledger|vault|payroll|password|more|4041|made.dat|KVM' "$tmp/rows")" "" "spans, texts, buffers, guests and lists are hidden"
-is "$(grep -c '"comm":"[0-9a-f]\{16\}"' "$tmp/rows") $(grep -c '"next_comm":"swapper/0"' "$tmp/rows")" "13 1" "... hashed; the idle task is everybody's"
-is "$(grep -o '"fields":{"flag.*\|"fields":{"id.*' "$tmp/rows" | sed 's/[0-9a-f]\{16\}/HASH/')" \
+is "$(grep -oE 'ledger|vault|payroll|password|more|4041|3232235777|made.dat|KVM' "$tmp/rows")" "" "spans, texts, buffers, guests and lists are hidden"
+is "$(grep -c '"comm":"[0-9a-f]\{16\}"' "$tmp/rows") $(grep -c '"next_comm":"swapper/0"' "$tmp/rows")" "15 1" "... hashed; the idle task is everybody's"
+is "$(grep -o '"fields":{"\(flag\|id\|saddr\).*' "$tmp/rows" | sed 's/[0-9a-f]\{16\}/HASH/')" \
 	'"fields":{"id":32767,"data":null}}
+"fields":{"saddr":null,"port":80}}
 "fields":{"flag":true,"small":-3,"big":null,"list":null,"text":"HASH"}}' "numbers stay, but what may be an address; bytes of unknown events do not"
 
 # ---- keys ------------------------------------------------------------------------------------------

@@ -64,7 +64,8 @@ bool anonymize_drops_field(const struct tep_format_field *f)
 	if (f->flags & TEP_FIELD_IS_STRING)
 		return false; /* hashed */
 	/* lists are stacks, bytes, addresses of networks */
-	return !field_is_number(f) || (f->size >= 8 && !words_have(numbers, f->name));
+	return !field_is_number(f) || strstr(f->name, "addr") ||
+	       (f->size >= 8 && !words_have(numbers, f->name));
 }
 
 enum anonymize anonymize_column(const char *table, const char *column, bool text)
