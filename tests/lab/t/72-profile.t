@@ -16,9 +16,9 @@ count() {
 
 # ---- host, hypervisor and guest -----------------------------------------------------
 
-# a program of the guest's that never sleeps, and is the only one of its name
+# A program of the guest's that never sleeps, and is the only one of its name; busybox calls its own "exe" at times.
 run "hyptrace record --profile $hz -B hyp -b 4096 -A Guest@3:824 -e sched:sched_process_exit --profile $hz -o p.dat -- \
-	/mnt/tests/lab/l1/guest exec 1 60 'timeout 4 yes >/dev/null'
+	/mnt/tests/lab/l1/guest exec 1 60 'ln -s /bin/busybox /tmp/yes; timeout 4 /tmp/yes >/dev/null'
 	status=\$?; cp p.dat p-Guest.dat /mnt/out; exit \$status"
 [ "$status" = 0 ] || [ "$status" = 143 ]
 ok $? "recorded" || diag "$stderr"
