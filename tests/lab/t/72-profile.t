@@ -82,13 +82,14 @@ while (<$f>) {
 	$samples{$1}{ $2 // "host" } += $3;
 }
 sub share { my ($of, $place) = @_; my $n = 0; $n += $_ for values %$of; 100 * ($of->{$place} // 0) / ($n || 1) }
+# 3 points, and 2 for chance: a share of some 1800 samples has a standard error of 1.1
 for my $loop (qw(spin-guest spin-hvc spin-host)) {
 	for my $place (qw(guest hyp host)) {
 		my ($is, @time) = map { share($_->{$loop}, $place) } \(%samples, %all, %less);
 		@time = (0, 0) if $loop eq "spin-host" && $place ne "host";
 		@time = sort { $a <=> $b } $loop eq "spin-host" && $place eq "host" ? (100, 100) : @time;
 		printf "$loop $place %s: %.1f %%, of the time %.1f to %.1f %%\n",
-			$is > $time[0] - 3 && $is < $time[1] + 3 ? "fits" : "is wrong", $is, @time;
+			$is > $time[0] - 5 && $is < $time[1] + 5 ? "fits" : "is wrong", $is, @time;
 	}
 }
 E
