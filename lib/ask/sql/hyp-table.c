@@ -112,9 +112,6 @@ static void sql_span_close(struct sql_cursor *cursor)
 		sql_feed_end(&c->feeds[i]);
 	free(c->feeds);
 	free(c->passes);
-	c->feeds = NULL;
-	c->passes = NULL;
-	c->n_feeds = c->n_passes = 0;
 }
 
 static int sql_span_filter(struct sql_cursor *cursor)
@@ -124,7 +121,6 @@ static int sql_span_filter(struct sql_cursor *cursor)
 	struct sql *s = cursor->sql;
 	int ret;
 
-	sql_span_close(cursor);
 	c->lost = cursor->table == &sql_calls_table;
 	c->by_id = w->id.from == w->id.to;
 	ret = sql_hyp_open(s);
@@ -145,7 +141,6 @@ static int sql_span_filter(struct sql_cursor *cursor)
 			c->feeds[c->n_feeds++].stream = i;
 	qsort_r(c->feeds, c->n_feeds, sizeof(*c->feeds), sql_span_by_cpu, s);
 	ret = sql_span_passes(c);
-	c->pass = c->feed = 0;
 	for (size_t i = 0; !ret && i < c->n_feeds; i++)
 		sql_feed_begin(&c->feeds[i], s, c->feeds[i].stream);
 	return ret;
@@ -408,10 +403,9 @@ static const struct sql_column sql_call_columns[] = {
 };
 
 #define SPAN_TABLE(table, of)                                                                                \
-	.name = table, .columns = sql_##of##_columns, .n = ARRAY_SIZE(sql_##of##_columns),                   \
+	SQL_TABLE(table, sql_##of##_columns, span),                                                          \
 	.orders = 1u << ORDER_TS | 1u << ORDER_CPU | 1u << ORDER_CPU_REASON | 1u << ORDER_REASON,            \
-	.bytes = 64, .patience = 100, .size = sizeof(struct sql_span_cursor), .filter = sql_span_filter,     \
-	.next = sql_span_next, .column = sql_span_column, .close = sql_span_close, .number = sql_span_number
+	.bytes = 64, .patience = 100, .number = sql_span_number
 
 const struct sql_table sql_slices_table = { SPAN_TABLE("slices", slice) };
 const struct sql_table sql_pkvm_table = { SPAN_TABLE("pkvm_hypervisor_events", pkvm) };

@@ -243,7 +243,7 @@ struct sql_table {
 	int (*filter)(struct sql_cursor *c);
 	int (*next)(struct sql_cursor *c);
 	struct sql_cell (*column)(struct sql_cursor *c, int i);
-	/* Zeroed ones, too. NULL: there is nothing to close. */
+	/* Of what the cursor has behind its struct sql_cursor, which is zeroed before each filter(). */
 	void (*close)(struct sql_cursor *c);
 	/*
 	 * The row's number, of no other row and the same in every scan: SQLite takes rows of one number for
@@ -251,6 +251,12 @@ struct sql_table {
 	 */
 	int64_t (*number)(const struct sql_cursor *c);
 };
+
+/* What a table has by the names of its columns, its cursor and its functions. */
+#define SQL_TABLE(title, its_columns, of)                                                                    \
+	.name = title, .columns = its_columns, .n = ARRAY_SIZE(its_columns),                                 \
+	.size = sizeof(struct sql_##of##_cursor), .filter = sql_##of##_filter, .next = sql_##of##_next,      \
+	.column = sql_##of##_column, .close = sql_##of##_close
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
 	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,

@@ -84,12 +84,18 @@ static int sql_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
 	return SQLITE_OK;
 }
 
+/* Ends the scan before. */
+static void sql_cursor_clear(struct sql_cursor *c)
+{
+	c->table->close(c);
+	memset(c + 1, 0, c->table->size - sizeof(*c));
+}
+
 static int sql_table_close(sqlite3_vtab_cursor *cursor)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
 
-	if (c->table->close)
-		c->table->close(c);
+	c->table->close(c);
 	sqlite3_finalize(c->copy);
 	sql_want_release(&c->want);
 	free(c);
@@ -130,6 +136,7 @@ static int sql_table_filter(sqlite3_vtab_cursor *cursor, int order, const char *
 	c->over = c->want.nothing;
 	if (c->over)
 		return SQLITE_OK;
+	sql_cursor_clear(c);
 	ret = c->table->filter(c);
 	return ret ? sql_table_failed(c, ret) : sql_table_next(cursor);
 }
@@ -237,8 +244,7 @@ int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink,
 		}
 		ret = ret ?: sink->row(ctx, values, t->n);
 	}
-	if (t->close)
-		t->close(c);
+	t->close(c);
 	free(c);
 	return ret;
 }
