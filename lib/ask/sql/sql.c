@@ -143,7 +143,7 @@ void sql_close(struct sql *s)
 	sql_hyp_close(s);
 	buf_release(&s->args.texts);
 	sql_records_release(s);
-	sql_tasks_close(s);
+	sql_tasks_free(&s->saved);
 	print_close(s->print);
 	steps_close(s->steps);
 	for (size_t i = 0; s->first && i < s->in->n; i++)

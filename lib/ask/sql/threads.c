@@ -15,7 +15,7 @@ struct sql_task {
 	char *name;
 };
 
-static void sql_tasks_free(struct sql_tasks *t)
+void sql_tasks_free(struct sql_tasks *t)
 {
 	for (size_t i = 0; i < t->n; i++)
 		free(t->v[i].name);
@@ -90,11 +90,6 @@ int sql_tasks_open(struct sql *s)
 	for (size_t i = 0; i < s->in->n && !ret; i++)
 		ret = sql_tasks_read(&s->saved, &s->in->v[i], i);
 	return ret;
-}
-
-void sql_tasks_close(struct sql *s)
-{
-	sql_tasks_free(&s->saved);
 }
 
 const char *sql_comm(const struct sql *s, size_t input, int32_t tid)
