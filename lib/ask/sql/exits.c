@@ -34,8 +34,7 @@ static const struct sql_column sql_exit_columns[] = {
 	{ "vcpu", "INTEGER", KEY_NONE, EXIT_VCPU },
 	{ "reason", "TEXT", KEY_NONE, EXIT_REASON },
 	{ "esr_class", "TEXT", KEY_NONE, EXIT_ESR_CLASS },
-	{ "machine_id", "INTEGER", KEY_NONE, EXIT_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(EXIT_MACHINE_ID),
 };
 
 struct sql_exit_cursor {

@@ -372,8 +372,7 @@ static const struct sql_column sql_slice_columns[] = {
 	{ "track_id", "INTEGER", KEY_NONE, SPAN_TRACK },
 	{ "depth", "INTEGER", KEY_NONE, SPAN_DEPTH },
 	{ "arg_set_id", "INTEGER", KEY_ID, SPAN_ID },
-	{ "machine_id", "INTEGER", KEY_NONE, SPAN_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(SPAN_MACHINE_ID),
 };
 
 static const struct sql_column sql_pkvm_columns[] = {
@@ -398,8 +397,7 @@ static const struct sql_column sql_call_columns[] = {
 	{ "vcpu", "INTEGER", KEY_NONE, SPAN_GUEST_VCPU },
 	{ "arg_set_id", "INTEGER", KEY_ID, SPAN_ID },
 	{ "event_id", "INTEGER", KEY_NONE, SPAN_EVENT },
-	{ "machine_id", "INTEGER", KEY_NONE, SPAN_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(SPAN_MACHINE_ID),
 };
 
 #define SPAN_TABLE(table, of)                                                                                \

@@ -34,8 +34,7 @@ static const struct sql_column sql_event_columns[] = {
 	{ "bound", "INTEGER", KEY_NONE, EVENT_BOUND },
 	{ "arg_set_id", "INTEGER", KEY_ID, EVENT_ID },
 	{ "pid", "INTEGER", KEY_NONE, EVENT_TID },
-	{ "machine_id", "INTEGER", KEY_NONE, EVENT_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(EVENT_MACHINE_ID),
 };
 
 static const struct sql_column sql_lost_columns[] = {
@@ -44,8 +43,7 @@ static const struct sql_column sql_lost_columns[] = {
 	{ "buffer", "TEXT", KEY_NONE, EVENT_BUFFER },
 	{ "cpu", "INTEGER", KEY_CPU, EVENT_CPU },
 	{ "events", "INTEGER", KEY_NONE, EVENT_MISSED },
-	{ "machine_id", "INTEGER", KEY_NONE, EVENT_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(EVENT_MACHINE_ID),
 };
 
 struct sql_event_cursor {

@@ -160,7 +160,10 @@ int sql_want_read(struct sql_want *w, int order, const char *text, int n, sqlite
 /* The time of day of a table with times, and its bound: numbers of no other value. */
 enum { SQL_UTC_NS = 100, SQL_UTC_BOUND };
 #define SQL_UTC(name, what) ((struct sql_column){ name, "INTEGER", KEY_NONE, what })
-#define SQL_UTC_COLUMNS	    SQL_UTC("utc_ns", SQL_UTC_NS), SQL_UTC("utc_bound", SQL_UTC_BOUND)
+/* The last columns of such a table; machine_id: its value's number. */
+#define SQL_LAST_COLUMNS(machine_id)                                                                         \
+	{ "machine_id", "INTEGER", KEY_NONE, machine_id }, SQL_UTC("utc_ns", SQL_UTC_NS),                    \
+		SQL_UTC("utc_bound", SQL_UTC_BOUND)
 
 struct sql_column {
 	const char *name, *type;

@@ -48,8 +48,7 @@ static const struct sql_column sql_vcpu_state_columns[] = {
 	STATE_EXPLAINED,
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
 	{ "esr_class", "TEXT", KEY_NONE, STATE_CLASS },
-	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(STATE_MACHINE_ID),
 };
 
 static const struct sql_column sql_thread_state_columns[] = {
@@ -63,8 +62,7 @@ static const struct sql_column sql_thread_state_columns[] = {
 	{ "by", "TEXT", KEY_NONE, STATE_BY },
 	STATE_EXPLAINED,
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
-	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(STATE_MACHINE_ID),
 };
 
 static const struct sql_column sql_steal_columns[] = {
@@ -77,8 +75,7 @@ static const struct sql_column sql_steal_columns[] = {
 	{ "name", "TEXT", KEY_NONE, STATE_NAME },
 	{ "by", "TEXT", KEY_NONE, STATE_BY },
 	STATE_EXPLAINED,
-	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(STATE_MACHINE_ID),
 };
 
 struct sql_state_cursor {
