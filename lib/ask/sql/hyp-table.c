@@ -175,25 +175,25 @@ static int sql_span_seek(struct sql_span_cursor *c, size_t feed, int word)
 	}
 }
 
-/* Notes the name that this kernel's hyp_enter gives the wanted reason: it has no event of its own. */
-static void sql_span_note(struct sql_span_cursor *c, size_t stream)
+/* Notes the name that this kernel's hyp_enter gives the row's reason, if that has no event of its own here. */
+static bool sql_span_note(struct sql_span_cursor *c)
 {
 	struct sql *s = c->c.sql;
 
+	if (c->same < 0 || sql_span_word(&c->span) != c->same)
+		return false;
 	sql_note(s,
 		 "%s: this kernel has no event %s: rows are those that its hyp_enter calls %s, without the "
 		 "event's arguments",
-		 sql_input(s, stream)->machine, c->c.want.reason, s->hyp->words[c->same]);
+		 sql_input(s, c->stream)->machine, c->c.want.reason, s->hyp->words[c->same]);
+	return true;
 }
 
 static int sql_span_give_row(struct sql_span_cursor *c, struct sql_feed *f)
 {
 	c->span = f->v[f->i++];
 	c->stream = f->stream;
-	if (c->same < 0 || f->noted || sql_span_word(&c->span) != c->same)
-		return 1;
-	f->noted = true;
-	sql_span_note(c, f->stream);
+	f->noted = f->noted || sql_span_note(c);
 	return 1;
 }
 
@@ -266,8 +266,7 @@ static int sql_span_one(struct sql_span_cursor *c)
 	sql_span_wanted(c);
 	if (!sql_span_fits(c, &c->span, -1))
 		return 0;
-	if (c->same >= 0 && sql_span_word(&c->span) == c->same)
-		sql_span_note(c, c->stream);
+	sql_span_note(c);
 	return 1;
 }
 
