@@ -8,7 +8,6 @@
 #include "base/outfile.h"
 
 #define QEMU_FILE_MAX (1u << 30) /* bytes; it is held in memory */
-#define NS_PER_S      UINT64_C(1000000000)
 
 /* Of the simple back end, version 4. */
 #define SIMPLE_VERSION 4
@@ -55,7 +54,7 @@ static bool line_head_pid(struct cursor *c, struct qemu_event *e)
 	    !cursor_accept(c, '.') || !line_digits(c, 6, 6, &usec) || !cursor_accept(c, ':'))
 		return false;
 	e->pid = (uint32_t)pid;
-	e->ts = sec * NS_PER_S + usec * 1000;
+	e->ts = sec * UNIT_S + usec * 1000;
 	return true;
 }
 
@@ -80,7 +79,7 @@ static bool line_head_iso(struct cursor *c, struct qemu_event *e)
 			  .tm_hour = (int)v[3],
 			  .tm_min = (int)v[4],
 			  .tm_sec = (int)v[5] };
-	e->ts = (uint64_t)timegm(&tm) * NS_PER_S + v[6] * 1000;
+	e->ts = (uint64_t)timegm(&tm) * UNIT_S + v[6] * 1000;
 	return e->ts < INT64_MAX && cursor_accept(c, ' ');
 }
 
