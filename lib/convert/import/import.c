@@ -442,10 +442,9 @@ static int feed_hyp(struct job *j, struct remote *remote, const char *path, stru
 	struct remote_feed *feed;
 	int ret = spool_add_buffer(j->spool, &b);
 
-	if (ret)
-		return ret;
 	/* the host of a text is unknown; raw pages need no repair */
-	ret = j->o->text ? spool_want_repair(j->spool) : 0;
+	if (!ret && j->o->text)
+		ret = spool_want_repair(j->spool);
 	ret = ret ?: remote_feed_open(&feed, remote, j->spool, spool_n_buffers(j->spool) - 1);
 	if (ret)
 		return ret;
@@ -527,12 +526,7 @@ int import(const struct import_opts *o, struct remote_fed *out)
 		ret = copy_buffer(&j, i, &stat);
 	if (ret && ret != -EEXIST)
 		log_err(o->log, "cannot take in '%s': %s", o->input ?: o->output, errno_text(ret));
-	if (ret)
-		goto out;
-	ret = take_hyp(&j, out);
-	if (ret)
-		goto out;
-	ret = spool_repair(j.spool, o->log) ?: dat_from_spool(j.spool, &fo);
+	ret = ret ?: take_hyp(&j, out) ?: spool_repair(j.spool, o->log) ?: dat_from_spool(j.spool, &fo);
 out:
 	if (j.spool)
 		spool_remove(j.spool);

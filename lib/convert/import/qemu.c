@@ -331,18 +331,14 @@ int qemu_import(const struct qemu_opts *o, struct qemu_result *r)
 	ret = q.simple ? simple_read(&q) : log_read(&q);
 	if (ret == -ENOMEM)
 		log_err(o->log, "cannot import '%s': %s", o->input, errno_text(ret));
-	if (ret)
-		goto out;
-	if (q.n) {
+	if (!ret && q.n)
 		ret = qemu_write(&q);
-		goto out;
-	}
-	if (q.timeless)
-		log_err(o->log, "the events in '%s' have no times: start QEMU with -msg timestamp=on",
-			o->input);
-	else
-		log_err(o->log, "'%s' has no trace events of QEMU", o->input);
-	ret = q.simple || q.timeless ? -ENODATA : -EBADMSG;
+	else if (!ret && q.timeless)
+		ret = log_fail(o->log, -ENODATA,
+			       "the events in '%s' have no times: start QEMU with -msg timestamp=on", o->input);
+	else if (!ret)
+		ret = log_fail(o->log, q.simple ? -ENODATA : -EBADMSG, "'%s' has no trace events of QEMU",
+			       o->input);
 out:
 	free(q.events);
 	free(q.names);
