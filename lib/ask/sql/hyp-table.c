@@ -258,9 +258,7 @@ static int sql_span_one(struct sql_span_cursor *c)
 		if (found || !k.visit.open)
 			break;
 	}
-	if (ret >= 0 && !found)
-		found = sql_span_last(s, &k, &c->span);
-	if (ret < 0 || !found)
+	if (ret < 0 || (!found && !sql_span_last(s, &k, &c->span)))
 		return ret < 0 ? ret : 0;
 	/* only now are its words known; SQLite does not test reasons again */
 	sql_span_wanted(c);

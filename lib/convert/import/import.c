@@ -243,15 +243,14 @@ static int copy_cpu(struct job *j, size_t buffer, size_t i)
 	if (fd < 0)
 		return fd;
 	ret = reader_pages_open(&pages, j->reader, buffer, i);
-	if (ret)
-		goto out;
-	while ((ret = reader_pages_next(pages, &page)) == 1) {
-		ret = write_all(fd, page, size);
-		if (ret)
-			break;
+	if (!ret) {
+		while ((ret = reader_pages_next(pages, &page)) == 1) {
+			ret = write_all(fd, page, size);
+			if (ret)
+				break;
+		}
+		reader_pages_close(pages);
 	}
-	reader_pages_close(pages);
-out:
 	close(fd);
 	return ret;
 }
