@@ -163,8 +163,7 @@ int desc_read(const char *path, struct hypertrace_desc **desc, const struct log 
 	*desc = NULL;
 	if (!path)
 		return 0;
-	ret = read_file(path, DESC_MAX, &text)
-		      ?: hypertrace_desc_parse(text.data, text.len, desc, &line);
+	ret = read_file(path, DESC_MAX, &text) ?: hypertrace_desc_parse(text.data, text.len, desc, &line);
 	if (ret == -EBADMSG)
 		log_err(log, "%s: line %u makes no sense", path, line);
 	else if (ret)
@@ -344,8 +343,7 @@ static int export_files(const struct export_opts *o, struct console *console, st
 	int ret = o->anonymize ? anonymize_key(&key, o->anonymize, log) : 0;
 
 	e.job.key = o->anonymize ? &key : NULL;
-	ret = ret ?: desc_read(o->desc, &desc, log)
-		      ?: command_open(&e.files, &o->files, 0, &o->times, log);
+	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_open(&e.files, &o->files, 0, &o->times, log);
 	if (!ret) {
 		ret = export_to(&e, o, desc);
 		damaged = hyptrace_damaged(e.files) + e.damaged;

@@ -175,7 +175,7 @@ static int sql_span_seek(struct sql_span_cursor *c, size_t feed, int word)
 	}
 }
 
-/* Notes the name that this kernel's hyp_enter gives the row's reason, if that has no event of its own here. */
+/* Notes the name that this kernel's hyp_enter gives the row's reason, if that has no event of its own. */
 static bool sql_span_note(struct sql_span_cursor *c)
 {
 	struct sql *s = c->c.sql;
@@ -398,9 +398,8 @@ static const struct sql_column sql_call_columns[] = {
 };
 
 #define SPAN_TABLE(table, of)                                                                                \
-	SQL_TABLE(table, sql_##of##_columns, span),                                                          \
 	.orders = 1u << ORDER_TS | 1u << ORDER_CPU | 1u << ORDER_CPU_REASON | 1u << ORDER_REASON,            \
-	.bytes = 64, .patience = 100, .number = sql_span_number
+	.bytes = 64, .patience = 100, .number = sql_span_number, SQL_TABLE(table, sql_##of##_columns, span)
 
 const struct sql_table sql_slices_table = { SPAN_TABLE("slices", slice) };
 const struct sql_table sql_pkvm_table = { SPAN_TABLE("pkvm_hypervisor_events", pkvm) };

@@ -42,7 +42,7 @@ static const struct sql_column sql_lost_columns[] = {
 	{ "machine", "TEXT", KEY_MACHINE, EVENT_MACHINE },
 	{ "buffer", "TEXT", KEY_NONE, EVENT_BUFFER },
 	{ "cpu", "INTEGER", KEY_CPU, EVENT_CPU },
-	{ "events", "INTEGER", KEY_NONE, EVENT_MISSED },
+	{ "events", "INTEGER", KEY_NONE, EVENT_MISSED }, /* NULL: unknown */
 	SQL_LAST_COLUMNS(EVENT_MACHINE_ID),
 };
 
@@ -252,15 +252,15 @@ static struct sql_cell sql_event_column(struct sql_cursor *c, int i)
 		if (what != EVENT_BOUND)
 			return sql_utc(c->sql, c->sql->streams[e->stream].input, e->m->ts, bound, what);
 		return bound <= INT64_MAX ? sql_number((int64_t)bound) : SQL_NOTHING;
-	case EVENT_MISSED: /* NULL: their number is unknown */
+	case EVENT_MISSED:
 		return e->m->missed > 0 ? sql_number(e->m->missed) : SQL_NOTHING;
 	}
 	return sql_event_kind(c->sql, e->stream, k, what);
 }
 
 #define RECORD_TABLE(table, of, per_row)                                                                     \
-	SQL_TABLE(table, sql_##of##_columns, event), .orders = 1u << ORDER_TS, .bytes = per_row,             \
-	.patience = 2, .number = sql_event_number
+	.orders = 1u << ORDER_TS, .bytes = per_row, .patience = 2, .number = sql_event_number,               \
+	SQL_TABLE(table, sql_##of##_columns, event)
 
 #define EVENT_BIT(what) (1u << (what)) /* a column's place is its number up to EVENT_BOUND */
 

@@ -235,7 +235,7 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 	return SQL_NOTHING;
 }
 
-#define STATE_TABLE(title, of) SQL_TABLE(title, sql_##of##_columns, state), .bytes = 100, .patience = 2
+#define STATE_TABLE(title, of) .bytes = 100, .patience = 2, SQL_TABLE(title, sql_##of##_columns, state)
 
 const struct sql_table sql_vcpu_states_table = { STATE_TABLE("vcpu_states", vcpu_state) };
 const struct sql_table sql_thread_states_table = { STATE_TABLE("thread_states", thread_state) };

@@ -335,7 +335,8 @@ int qemu_import(const struct qemu_opts *o, struct qemu_result *r)
 		ret = qemu_write(&q);
 	else if (!ret && q.timeless)
 		ret = log_fail(o->log, -ENODATA,
-			       "the events in '%s' have no times: start QEMU with -msg timestamp=on", o->input);
+			       "the events in '%s' have no times: start QEMU with -msg timestamp=on",
+			       o->input);
 	else if (!ret)
 		ret = log_fail(o->log, q.simple ? -ENODATA : -EBADMSG, "'%s' has no trace events of QEMU",
 			       o->input);
