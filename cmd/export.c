@@ -163,11 +163,7 @@ int desc_read(const char *path, struct hypertrace_desc **desc, const struct log 
 	*desc = NULL;
 	if (!path)
 		return 0;
-	ret = read_file(path, DESC_MAX, &text);
-	if (ret)
-		goto out;
-	ret = hypertrace_desc_parse(text.data, text.len, desc, &line);
-out:
+	ret = read_file(path, DESC_MAX, &text) ?: hypertrace_desc_parse(text.data, text.len, desc, &line);
 	if (ret == -EBADMSG)
 		log_err(log, "%s: line %u makes no sense", path, line);
 	else if (ret)
@@ -270,17 +266,14 @@ static int export_tables(struct export *e, const struct export_opts *o)
 		return ret;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &sa, NULL);
-	ret = parquet_tables_open(&to, o->parquet, e->job.key, e->log);
-	if (ret)
-		goto out;
-	ret = parquet_tables_close(to, tables_write(e, to, o));
+	ret = parquet_tables_open(&to, o->parquet, e->job.key, e->log)
+		      ?: parquet_tables_close(to, tables_write(e, to, o));
 	progress_end(e->console);
 	notes = sql_notes(tables_sql);
 	for (size_t i = 0; i < notes.n && !ret; i++)
 		log_info(e->log, "%s", notes.v[i]);
 	strlist_release(&notes);
 	e->damaged = sql_counts(tables_sql).damaged;
-out:
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_DFL);
 	sql_close(tables_sql);
@@ -350,22 +343,16 @@ static int export_files(const struct export_opts *o, struct console *console, st
 	int ret = o->anonymize ? anonymize_key(&key, o->anonymize, log) : 0;
 
 	e.job.key = o->anonymize ? &key : NULL;
-	ret = ret ?: desc_read(o->desc, &desc, log);
-	if (ret)
-		goto out;
-	ret = command_open(&e.files, &o->files, 0, &o->times, log);
-	if (ret)
-		goto out;
-	ret = export_to(&e, o, desc);
-	damaged = hyptrace_damaged(e.files) + e.damaged;
-	if (ret)
-		goto out;
-	if (e.job.unknown)
+	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_open(&e.files, &o->files, 0, &o->times, log);
+	if (!ret) {
+		ret = export_to(&e, o, desc);
+		damaged = hyptrace_damaged(e.files) + e.damaged;
+	}
+	if (!ret && e.job.unknown)
 		log_warn(log, "%llu of %llu records are of events without a format",
 			 (unsigned long long)e.job.unknown, (unsigned long long)e.job.records);
-	if (damaged)
+	if (!ret && damaged)
 		log_damage(log, damaged);
-out:
 	fd_close(&e.stop_fd);
 	hyptrace_close(e.files);
 	hypertrace_desc_free(desc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* SipHash-2-4 gives the values that its authors publish. */
-#include "base/siphash.h"
+#include "convert/export/export.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -183,15 +183,12 @@ static void sql_arg_close(struct sql_cursor *cursor)
 
 	sql_scan_close(&c->scan);
 	buf_release(&c->args.texts);
-	c->args.n = 0;
 }
 
 static int sql_arg_filter(struct sql_cursor *cursor)
 {
 	struct sql_arg_cursor *c = (struct sql_arg_cursor *)cursor;
 
-	sql_arg_close(cursor);
-	c->hyp = false;
 	c->i = SIZE_MAX; /* in front of the first */
 	c->one = cursor->want.id.from == cursor->want.id.to;
 	c->set = cursor->want.id.from;
@@ -256,16 +253,9 @@ static int64_t sql_arg_row(const struct sql_cursor *cursor)
 }
 
 const struct sql_table sql_args_table = {
-	.name = "args",
+	SQL_TABLE("args", sql_arg_columns, arg),
 	.sets = true,
-	.columns = sql_arg_columns,
-	.n = ARRAY_SIZE(sql_arg_columns),
 	.bytes = 10,
 	.patience = 2,
-	.size = sizeof(struct sql_arg_cursor),
-	.filter = sql_arg_filter,
-	.next = sql_arg_next,
-	.column = sql_arg_column,
-	.close = sql_arg_close,
 	.number = sql_arg_row,
 };

@@ -184,6 +184,9 @@ static int sql_want_text(bool *by, char **to, sqlite3_value *v, struct sql_want 
 int sql_want_read(struct sql_want *w, int order, const char *text, int n, sqlite3_value **v)
 {
 	static const struct sql_range all = { INT64_MIN, INT64_MAX };
+	struct sql_range *const ranges[] = {
+		[KEY_ID] = &w->id, [KEY_TS] = &w->ts, [KEY_DUR] = &w->dur, [KEY_CPU] = &w->cpu
+	};
 	int ret = SQLITE_OK;
 
 	sql_want_release(w);
@@ -191,24 +194,19 @@ int sql_want_read(struct sql_want *w, int order, const char *text, int n, sqlite
 	w->order = (enum sql_order)(order & 0xff);
 	w->counted = order;
 	for (int i = 0; i < n && ret == SQLITE_OK; i++) {
+		int key = text[SQL_PLAN_STEP * i] - 'a';
 		char op = text[SQL_PLAN_STEP * i + 1];
 
 		if (op != 'i' && op != 'n' && sqlite3_value_type(v[i]) == SQLITE_NULL) {
 			w->nothing = true; /* nothing compares to NULL */
 			continue;
 		}
-		switch (text[SQL_PLAN_STEP * i] - 'a') {
+		switch (key) {
 		case KEY_ID:
-			sql_want_range(&w->id, op, v[i]);
-			break;
 		case KEY_TS:
-			sql_want_range(&w->ts, op, v[i]);
-			break;
 		case KEY_DUR:
-			sql_want_range(&w->dur, op, v[i]);
-			break;
 		case KEY_CPU:
-			sql_want_range(&w->cpu, op, v[i]);
+			sql_want_range(ranges[key], op, v[i]);
 			break;
 		case KEY_NAME:
 			ret = sql_want_names(w, v[i], op == 'i');

@@ -34,8 +34,7 @@ static const struct sql_column sql_exit_columns[] = {
 	{ "vcpu", "INTEGER", KEY_NONE, EXIT_VCPU },
 	{ "reason", "TEXT", KEY_NONE, EXIT_REASON },
 	{ "esr_class", "TEXT", KEY_NONE, EXIT_ESR_CLASS },
-	{ "machine_id", "INTEGER", KEY_NONE, EXIT_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(EXIT_MACHINE_ID),
 };
 
 struct sql_exit_cursor {
@@ -55,14 +54,12 @@ static void sql_exit_close(struct sql_cursor *cursor)
 	sql_scan_close(&c->scan);
 	step_batch_release(&c->batch);
 	exit_threads_release(&c->threads);
-	c->step = c->last = 0;
 }
 
 static int sql_exit_filter(struct sql_cursor *cursor)
 {
 	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
 
-	sql_exit_close(cursor);
 	return sql_scan_open(&c->scan, cursor->sql, &cursor->want, PART_OTHER)
 		       ?: gaps_open(&c->threads.gaps, c->scan.t);
 }
@@ -151,15 +148,8 @@ static struct sql_cell sql_exit_column(struct sql_cursor *cursor, int i)
 }
 
 const struct sql_table sql_exits_table = {
-	.name = "kvm_exits",
-	.columns = sql_exit_columns,
-	.n = ARRAY_SIZE(sql_exit_columns),
+	SQL_TABLE("kvm_exits", sql_exit_columns, exit),
 	.bytes = 200,
 	.patience = 2,
-	.size = sizeof(struct sql_exit_cursor),
-	.filter = sql_exit_filter,
-	.next = sql_exit_next,
-	.column = sql_exit_column,
-	.close = sql_exit_close,
 	.number = sql_exit_number,
 };

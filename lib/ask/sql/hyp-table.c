@@ -112,9 +112,6 @@ static void sql_span_close(struct sql_cursor *cursor)
 		sql_feed_end(&c->feeds[i]);
 	free(c->feeds);
 	free(c->passes);
-	c->feeds = NULL;
-	c->passes = NULL;
-	c->n_feeds = c->n_passes = 0;
 }
 
 static int sql_span_filter(struct sql_cursor *cursor)
@@ -124,7 +121,6 @@ static int sql_span_filter(struct sql_cursor *cursor)
 	struct sql *s = cursor->sql;
 	int ret;
 
-	sql_span_close(cursor);
 	c->lost = cursor->table == &sql_calls_table;
 	c->by_id = w->id.from == w->id.to;
 	ret = sql_hyp_open(s);
@@ -145,7 +141,6 @@ static int sql_span_filter(struct sql_cursor *cursor)
 			c->feeds[c->n_feeds++].stream = i;
 	qsort_r(c->feeds, c->n_feeds, sizeof(*c->feeds), sql_span_by_cpu, s);
 	ret = sql_span_passes(c);
-	c->pass = c->feed = 0;
 	for (size_t i = 0; !ret && i < c->n_feeds; i++)
 		sql_feed_begin(&c->feeds[i], s, c->feeds[i].stream);
 	return ret;
@@ -180,25 +175,25 @@ static int sql_span_seek(struct sql_span_cursor *c, size_t feed, int word)
 	}
 }
 
-/* Notes the name that this kernel's hyp_enter gives the wanted reason: it has no event of its own. */
-static void sql_span_note(struct sql_span_cursor *c, size_t stream)
+/* Notes the name that this kernel's hyp_enter gives the row's reason, if that has no event of its own. */
+static bool sql_span_note(struct sql_span_cursor *c)
 {
 	struct sql *s = c->c.sql;
 
+	if (c->same < 0 || sql_span_word(&c->span) != c->same)
+		return false;
 	sql_note(s,
 		 "%s: this kernel has no event %s: rows are those that its hyp_enter calls %s, without the "
 		 "event's arguments",
-		 sql_input(s, stream)->machine, c->c.want.reason, s->hyp->words[c->same]);
+		 sql_input(s, c->stream)->machine, c->c.want.reason, s->hyp->words[c->same]);
+	return true;
 }
 
 static int sql_span_give_row(struct sql_span_cursor *c, struct sql_feed *f)
 {
 	c->span = f->v[f->i++];
 	c->stream = f->stream;
-	if (c->same < 0 || f->noted || sql_span_word(&c->span) != c->same)
-		return 1;
-	f->noted = true;
-	sql_span_note(c, f->stream);
+	f->noted = f->noted || sql_span_note(c);
 	return 1;
 }
 
@@ -263,16 +258,13 @@ static int sql_span_one(struct sql_span_cursor *c)
 		if (found || !k.visit.open)
 			break;
 	}
-	if (ret >= 0 && !found)
-		found = sql_span_last(s, &k, &c->span);
-	if (ret < 0 || !found)
+	if (ret < 0 || (!found && !sql_span_last(s, &k, &c->span)))
 		return ret < 0 ? ret : 0;
 	/* only now are its words known; SQLite does not test reasons again */
 	sql_span_wanted(c);
 	if (!sql_span_fits(c, &c->span, -1))
 		return 0;
-	if (c->same >= 0 && sql_span_word(&c->span) == c->same)
-		sql_span_note(c, c->stream);
+	sql_span_note(c);
 	return 1;
 }
 
@@ -377,8 +369,7 @@ static const struct sql_column sql_slice_columns[] = {
 	{ "track_id", "INTEGER", KEY_NONE, SPAN_TRACK },
 	{ "depth", "INTEGER", KEY_NONE, SPAN_DEPTH },
 	{ "arg_set_id", "INTEGER", KEY_ID, SPAN_ID },
-	{ "machine_id", "INTEGER", KEY_NONE, SPAN_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(SPAN_MACHINE_ID),
 };
 
 static const struct sql_column sql_pkvm_columns[] = {
@@ -403,15 +394,12 @@ static const struct sql_column sql_call_columns[] = {
 	{ "vcpu", "INTEGER", KEY_NONE, SPAN_GUEST_VCPU },
 	{ "arg_set_id", "INTEGER", KEY_ID, SPAN_ID },
 	{ "event_id", "INTEGER", KEY_NONE, SPAN_EVENT },
-	{ "machine_id", "INTEGER", KEY_NONE, SPAN_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(SPAN_MACHINE_ID),
 };
 
 #define SPAN_TABLE(table, of)                                                                                \
-	.name = table, .columns = sql_##of##_columns, .n = ARRAY_SIZE(sql_##of##_columns),                   \
 	.orders = 1u << ORDER_TS | 1u << ORDER_CPU | 1u << ORDER_CPU_REASON | 1u << ORDER_REASON,            \
-	.bytes = 64, .patience = 100, .size = sizeof(struct sql_span_cursor), .filter = sql_span_filter,     \
-	.next = sql_span_next, .column = sql_span_column, .close = sql_span_close, .number = sql_span_number
+	.bytes = 64, .patience = 100, .number = sql_span_number, SQL_TABLE(table, sql_##of##_columns, span)
 
 const struct sql_table sql_slices_table = { SPAN_TABLE("slices", slice) };
 const struct sql_table sql_pkvm_table = { SPAN_TABLE("pkvm_hypervisor_events", pkvm) };

@@ -129,10 +129,7 @@ struct sql_relative_cursor {
 
 static void sql_relative_close(struct sql_cursor *cursor)
 {
-	struct sql_relative_cursor *c = (struct sql_relative_cursor *)cursor;
-
-	sqlite3_finalize(c->stmt);
-	c->stmt = NULL;
+	sqlite3_finalize(((struct sql_relative_cursor *)cursor)->stmt);
 }
 
 static int sql_relative_filter(struct sql_cursor *cursor)
@@ -147,7 +144,6 @@ static int sql_relative_filter(struct sql_cursor *cursor)
 	const char *text = cursor->table == &sql_ancestor_table ? ancestors : descendants;
 	bool one = cursor->want.id.from == cursor->want.id.to;
 
-	sql_relative_close(cursor);
 	if (one && (sqlite3_prepare_v2(cursor->sql->db, text, -1, &c->stmt, NULL) != SQLITE_OK ||
 		    sqlite3_bind_int64(c->stmt, 1, cursor->want.id.from) != SQLITE_OK))
 		return -ENOMEM;
@@ -178,10 +174,8 @@ static int64_t sql_relative_number(const struct sql_cursor *cursor)
 }
 
 #define RELATIVE_TABLE(of)                                                                                   \
-	.name = #of "_slice", .columns = sql_relative_columns, .n = ARRAY_SIZE(sql_relative_columns),        \
-	.sets = true, .bytes = 100, .patience = 2, .size = sizeof(struct sql_relative_cursor),               \
-	.filter = sql_relative_filter, .next = sql_relative_next, .column = sql_relative_column,             \
-	.close = sql_relative_close, .number = sql_relative_number
+	.sets = true, .bytes = 100, .patience = 2, .number = sql_relative_number,                            \
+	SQL_TABLE(#of "_slice", sql_relative_columns, relative)
 
 const struct sql_table sql_ancestor_table = { RELATIVE_TABLE(ancestor) };
 const struct sql_table sql_descendant_table = { RELATIVE_TABLE(descendant) };

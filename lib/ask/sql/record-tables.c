@@ -34,8 +34,7 @@ static const struct sql_column sql_event_columns[] = {
 	{ "bound", "INTEGER", KEY_NONE, EVENT_BOUND },
 	{ "arg_set_id", "INTEGER", KEY_ID, EVENT_ID },
 	{ "pid", "INTEGER", KEY_NONE, EVENT_TID },
-	{ "machine_id", "INTEGER", KEY_NONE, EVENT_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(EVENT_MACHINE_ID),
 };
 
 static const struct sql_column sql_lost_columns[] = {
@@ -43,9 +42,8 @@ static const struct sql_column sql_lost_columns[] = {
 	{ "machine", "TEXT", KEY_MACHINE, EVENT_MACHINE },
 	{ "buffer", "TEXT", KEY_NONE, EVENT_BUFFER },
 	{ "cpu", "INTEGER", KEY_CPU, EVENT_CPU },
-	{ "events", "INTEGER", KEY_NONE, EVENT_MISSED },
-	{ "machine_id", "INTEGER", KEY_NONE, EVENT_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	{ "events", "INTEGER", KEY_NONE, EVENT_MISSED }, /* NULL: unknown */
+	SQL_LAST_COLUMNS(EVENT_MACHINE_ID),
 };
 
 struct sql_event_cursor {
@@ -57,7 +55,6 @@ struct sql_event_cursor {
 	size_t stream;
 	bool by_id;
 	bool **named; /* by input and id: it has a name that is wanted; NULL: all are */
-	struct padded room;
 	struct buf ready, text;
 	struct sql_kinds kinds; /* ORDER_COUNTED: the row is kinds.v[at], for the nth time */
 	size_t at;
@@ -71,11 +68,8 @@ static void sql_event_close(struct sql_cursor *c)
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
 
 	free(e->named);
-	e->named = NULL;
 	free(e->kinds.v);
-	e->kinds = (struct sql_kinds){ 0 };
 	sql_scan_close(&e->scan);
-	padded_release(&e->room);
 	buf_release(&e->ready);
 	buf_release(&e->text);
 	buf_release(&e->bytes);
@@ -114,8 +108,6 @@ static int sql_event_filter(struct sql_cursor *c)
 	const struct inputs *in = c->sql->in;
 	bool hyp = false, other = false;
 
-	sql_event_close(c);
-	e->at = e->nth = 0;
 	if (c->want.order == ORDER_COUNTED)
 		return sql_kinds_read(&e->kinds, c->sql, c->want.counted, sql_event_counted);
 	e->by_id = c->want.id.from == c->want.id.to;
@@ -260,17 +252,15 @@ static struct sql_cell sql_event_column(struct sql_cursor *c, int i)
 		if (what != EVENT_BOUND)
 			return sql_utc(c->sql, c->sql->streams[e->stream].input, e->m->ts, bound, what);
 		return bound <= INT64_MAX ? sql_number((int64_t)bound) : SQL_NOTHING;
-	case EVENT_MISSED: /* NULL: their number is unknown */
+	case EVENT_MISSED:
 		return e->m->missed > 0 ? sql_number(e->m->missed) : SQL_NOTHING;
 	}
 	return sql_event_kind(c->sql, e->stream, k, what);
 }
 
 #define RECORD_TABLE(table, of, per_row)                                                                     \
-	.name = table, .columns = sql_##of##_columns, .n = ARRAY_SIZE(sql_##of##_columns),                   \
-	.orders = 1u << ORDER_TS, .bytes = per_row, .patience = 2, .size = sizeof(struct sql_event_cursor),  \
-	.filter = sql_event_filter, .next = sql_event_next, .column = sql_event_column,                      \
-	.close = sql_event_close, .number = sql_event_number
+	.orders = 1u << ORDER_TS, .bytes = per_row, .patience = 2, .number = sql_event_number,               \
+	SQL_TABLE(table, sql_##of##_columns, event)
 
 #define EVENT_BIT(what) (1u << (what)) /* a column's place is its number up to EVENT_BOUND */
 

@@ -35,10 +35,9 @@ int sql_streams_find(struct sql *s)
 			}
 		}
 	}
-	if (s->n_streams > 1u << ID_STREAM_BITS) {
-		log_err(s->log, "the files have more than %u CPUs and buffers", 1u << ID_STREAM_BITS);
-		return -E2BIG;
-	}
+	if (s->n_streams > 1u << ID_STREAM_BITS)
+		return log_fail(s->log, -E2BIG, "the files have more than %u CPUs and buffers",
+				1u << ID_STREAM_BITS);
 	/* a ring buffer is the hypervisor's or the host's, as is its first known event */
 	ret = sql_scan_open(&c, s, NULL, PART_ALL);
 	for (size_t i = 0; ret >= 0 && i < c.n; i++) {

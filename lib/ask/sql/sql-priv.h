@@ -160,7 +160,10 @@ int sql_want_read(struct sql_want *w, int order, const char *text, int n, sqlite
 /* The time of day of a table with times, and its bound: numbers of no other value. */
 enum { SQL_UTC_NS = 100, SQL_UTC_BOUND };
 #define SQL_UTC(name, what) ((struct sql_column){ name, "INTEGER", KEY_NONE, what })
-#define SQL_UTC_COLUMNS	    SQL_UTC("utc_ns", SQL_UTC_NS), SQL_UTC("utc_bound", SQL_UTC_BOUND)
+/* The last columns of such a table; machine_id: its value's number. */
+#define SQL_LAST_COLUMNS(machine_id)                                                                         \
+	{ "machine_id", "INTEGER", KEY_NONE, machine_id }, SQL_UTC("utc_ns", SQL_UTC_NS),                    \
+		SQL_UTC("utc_bound", SQL_UTC_BOUND)
 
 struct sql_column {
 	const char *name, *type;
@@ -243,7 +246,7 @@ struct sql_table {
 	int (*filter)(struct sql_cursor *c);
 	int (*next)(struct sql_cursor *c);
 	struct sql_cell (*column)(struct sql_cursor *c, int i);
-	/* Zeroed ones, too. NULL: there is nothing to close. */
+	/* Of what the cursor has behind its struct sql_cursor, which is zeroed before each filter(). */
 	void (*close)(struct sql_cursor *c);
 	/*
 	 * The row's number, of no other row and the same in every scan: SQLite takes rows of one number for
@@ -251,6 +254,12 @@ struct sql_table {
 	 */
 	int64_t (*number)(const struct sql_cursor *c);
 };
+
+/* What a table has by the names of its columns, its cursor and its functions. */
+#define SQL_TABLE(title, its_columns, of)                                                                    \
+	.name = title, .columns = its_columns, .n = ARRAY_SIZE(its_columns),                                 \
+	.size = sizeof(struct sql_##of##_cursor), .filter = sql_##of##_filter, .next = sql_##of##_next,      \
+	.column = sql_##of##_column, .close = sql_##of##_close
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
 	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,
@@ -297,7 +306,7 @@ static inline struct sql_cell sql_vcpu(const struct input *in, int32_t tid, bool
 
 /* Reads the files' own tables of tasks' names. -ENOMEM. */
 int sql_tasks_open(struct sql *s);
-void sql_tasks_close(struct sql *s);
+void sql_tasks_free(struct sql_tasks *t);
 /* The task's name by those: whatever was read or printed before, it is the same. NULL: unknown. */
 const char *sql_comm(const struct sql *s, size_t input, int32_t tid);
 

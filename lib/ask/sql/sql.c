@@ -143,7 +143,7 @@ void sql_close(struct sql *s)
 	sql_hyp_close(s);
 	buf_release(&s->args.texts);
 	sql_records_release(s);
-	sql_tasks_close(s);
+	sql_tasks_free(&s->saved);
 	print_close(s->print);
 	steps_close(s->steps);
 	for (size_t i = 0; s->first && i < s->in->n; i++)
@@ -163,10 +163,10 @@ void sql_interrupt(struct sql *s)
 
 struct sql_result {
 	sqlite3_stmt *stmt;
-	size_t n;
-	struct sql_value *v;
+	size_t n; /* at most SQL_COLUMNS_MAX: sql_guard() */
+	struct sql_value v[SQL_COLUMNS_MAX];
 	struct buf blobs;
-	size_t *blob_at; /* in blobs, of a value's text; SIZE_MAX: it is not there */
+	size_t blob_at[SQL_COLUMNS_MAX]; /* in blobs, of a value's text; SIZE_MAX: it is not there */
 };
 
 static int sql_result_row(struct sql_result *r, const struct sql_sink *sink, void *ctx)
@@ -217,23 +217,18 @@ static int sql_rows(struct sql *s, struct sql_result *r, const struct sql_sink *
 		    char why[SQL_WHY_MAX])
 {
 	/* the first row in front of all: what fails at once has no heading */
-	int code = sqlite3_step(r->stmt), ret;
-	const char **names;
+	int code = sqlite3_step(r->stmt), ret = 0;
+	const char *names[SQL_COLUMNS_MAX];
 
 	if (code != SQLITE_ROW && code != SQLITE_DONE)
 		return sql_failed(s, code, why);
 	if (!r->n)
 		return 0;
-	names = calloc(r->n + 1, sizeof(*names));
-	r->v = calloc(r->n + 1, sizeof(*r->v));
-	r->blob_at = calloc(r->n + 1, sizeof(*r->blob_at));
-	ret = names && r->v && r->blob_at ? 0 : -ENOMEM;
 	for (size_t i = 0; i < r->n && !ret; i++) {
 		names[i] = sqlite3_column_name(r->stmt, (int)i);
 		ret = names[i] ? 0 : -ENOMEM;
 	}
 	ret = ret || !sink->begin ? ret : sink->begin(ctx, names, r->n);
-	free(names);
 	while (!ret && code == SQLITE_ROW) {
 		ret = sql_result_row(r, sink, ctx);
 		if (!ret)
@@ -274,8 +269,6 @@ static int sql_run_one(struct sql *s, const char **text, const struct sql_sink *
 	r.n = (size_t)sqlite3_column_count(stmt);
 	if (!ret && stmt)
 		ret = sql_rows(s, &r, sink, ctx, why);
-	free(r.v);
-	free(r.blob_at);
 	buf_release(&r.blobs);
 	*text += (size_t)(end - whole) < made ? 0 : (size_t)(end - whole) - made;
 out:

@@ -48,8 +48,7 @@ static const struct sql_column sql_vcpu_state_columns[] = {
 	STATE_EXPLAINED,
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
 	{ "esr_class", "TEXT", KEY_NONE, STATE_CLASS },
-	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(STATE_MACHINE_ID),
 };
 
 static const struct sql_column sql_thread_state_columns[] = {
@@ -63,8 +62,7 @@ static const struct sql_column sql_thread_state_columns[] = {
 	{ "by", "TEXT", KEY_NONE, STATE_BY },
 	STATE_EXPLAINED,
 	{ "coarse", "INTEGER", KEY_NONE, STATE_COARSE },
-	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(STATE_MACHINE_ID),
 };
 
 static const struct sql_column sql_steal_columns[] = {
@@ -77,8 +75,7 @@ static const struct sql_column sql_steal_columns[] = {
 	{ "name", "TEXT", KEY_NONE, STATE_NAME },
 	{ "by", "TEXT", KEY_NONE, STATE_BY },
 	STATE_EXPLAINED,
-	{ "machine_id", "INTEGER", KEY_NONE, STATE_MACHINE_ID },
-	SQL_UTC_COLUMNS,
+	SQL_LAST_COLUMNS(STATE_MACHINE_ID),
 };
 
 struct sql_state_cursor {
@@ -105,12 +102,9 @@ static void sql_state_close(struct sql_cursor *cursor)
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
 
 	states_close(c->states);
-	c->states = NULL;
 	sql_scan_close(&c->scan);
 	step_batch_release(&c->batch);
 	free(c->v);
-	c->v = NULL;
-	c->n = c->i = 0;
 }
 
 static int sql_state_filter(struct sql_cursor *cursor)
@@ -122,8 +116,6 @@ static int sql_state_filter(struct sql_cursor *cursor)
 	struct sql *s = cursor->sql;
 	int ret;
 
-	sql_state_close(cursor);
-	c->ended = false;
 	c->i = SIZE_MAX; /* in front of the first */
 	ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
 	if (ret)
@@ -243,10 +235,7 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 	return SQL_NOTHING;
 }
 
-#define STATE_TABLE(title, of)                                                                               \
-	.name = title, .columns = sql_##of##_columns, .n = ARRAY_SIZE(sql_##of##_columns), .bytes = 100,     \
-	.patience = 2, .size = sizeof(struct sql_state_cursor), .filter = sql_state_filter,                  \
-	.next = sql_state_next, .column = sql_state_column, .close = sql_state_close
+#define STATE_TABLE(title, of) .bytes = 100, .patience = 2, SQL_TABLE(title, sql_##of##_columns, state)
 
 const struct sql_table sql_vcpu_states_table = { STATE_TABLE("vcpu_states", vcpu_state) };
 const struct sql_table sql_thread_states_table = { STATE_TABLE("thread_states", thread_state) };

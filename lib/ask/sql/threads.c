@@ -15,7 +15,7 @@ struct sql_task {
 	char *name;
 };
 
-static void sql_tasks_free(struct sql_tasks *t)
+void sql_tasks_free(struct sql_tasks *t)
 {
 	for (size_t i = 0; i < t->n; i++)
 		free(t->v[i].name);
@@ -92,11 +92,6 @@ int sql_tasks_open(struct sql *s)
 	return ret;
 }
 
-void sql_tasks_close(struct sql *s)
-{
-	sql_tasks_free(&s->saved);
-}
-
 const char *sql_comm(const struct sql *s, size_t input, int32_t tid)
 {
 	size_t at;
@@ -136,7 +131,6 @@ static int sql_threads_record(struct sql_tasks *t, const struct sql_naming *n, c
 		const uint8_t *name, *slash;
 		uint64_t pid;
 		size_t len;
-		int ret = 0;
 
 		if (n->pid[i].kind != FIELD_NUMBER || !field_load_number(&n->pid[i], m->data, m->len, &pid) ||
 		    !pid || pid >= PIDS || field_load_bytes(&n->name[i], m->data, m->len, &name, &len) != 1)
@@ -147,11 +141,9 @@ static int sql_threads_record(struct sql_tasks *t, const struct sql_naming *n, c
 			len -= (size_t)(slash + 1 - name);
 			name = slash + 1;
 		}
-		if (len)
-			ret = sql_tasks_name(t, input, (int32_t)pid, (const char *)name,
-					     len < COMM_LEN ? len : COMM_LEN);
-		if (ret)
-			return ret;
+		if (len && sql_tasks_name(t, input, (int32_t)pid, (const char *)name,
+					  len < COMM_LEN ? len : COMM_LEN))
+			return -ENOMEM;
 	}
 	return 0;
 }

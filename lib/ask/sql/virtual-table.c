@@ -8,10 +8,14 @@ struct sql_vtab {
 	const struct sql_table *table;
 };
 
-struct sql_module {
-	struct sql *sql;
-	const struct sql_table *table;
-};
+/* NULL: none is called so. */
+static const struct sql_table *sql_table_called(const char *name)
+{
+	for (size_t i = 0; i < sql_tables_n; i++)
+		if (!strcmp(sql_tables[i]->name, name))
+			return sql_tables[i];
+	return NULL;
+}
 
 /* Returns SQLite's code; an error of reading has the reason as its message. */
 static int sql_table_failed(struct sql_cursor *c, int error)
@@ -37,11 +41,12 @@ char *sql_table_text(const struct sql_table *t)
 	return (char *)text.data;
 }
 
-static int sql_table_connect(sqlite3 *db, void *module, int argc, const char *const *argv, sqlite3_vtab **out,
+/* argv[0]: the name. */
+static int sql_table_connect(sqlite3 *db, void *sql, int argc, const char *const *argv, sqlite3_vtab **out,
 			     char **why)
 {
-	const struct sql_module *m = module;
-	char *text = sql_table_text(m->table);
+	const struct sql_table *table = sql_table_called(argv[0]);
+	char *text = sql_table_text(table);
 	struct sql_vtab *t = calloc(1, sizeof(*t));
 	int ret = text && t ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
 
@@ -52,8 +57,8 @@ static int sql_table_connect(sqlite3 *db, void *module, int argc, const char *co
 		free(t);
 		return ret;
 	}
-	t->sql = m->sql;
-	t->table = m->table;
+	t->sql = sql;
+	t->table = table;
 	*out = &t->base;
 	return SQLITE_OK;
 }
@@ -84,12 +89,18 @@ static int sql_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
 	return SQLITE_OK;
 }
 
+/* Ends the scan before. */
+static void sql_cursor_clear(struct sql_cursor *c)
+{
+	c->table->close(c);
+	memset(c + 1, 0, c->table->size - sizeof(*c));
+}
+
 static int sql_table_close(sqlite3_vtab_cursor *cursor)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
 
-	if (c->table->close)
-		c->table->close(c);
+	c->table->close(c);
 	sqlite3_finalize(c->copy);
 	sql_want_release(&c->want);
 	free(c);
@@ -130,6 +141,7 @@ static int sql_table_filter(sqlite3_vtab_cursor *cursor, int order, const char *
 	c->over = c->want.nothing;
 	if (c->over)
 		return SQLITE_OK;
+	sql_cursor_clear(c);
 	ret = c->table->filter(c);
 	return ret ? sql_table_failed(c, ret) : sql_table_next(cursor);
 }
@@ -184,22 +196,16 @@ int sql_tables_add(struct sql *s)
 	int ret = SQLITE_OK;
 
 	for (size_t i = 0; i < sql_tables_n && ret == SQLITE_OK; i++) {
-		struct sql_module *m = malloc(sizeof(*m));
 		char *text = str_printf("SELECT 1 FROM %s", sql_tables[i]->name);
 		sqlite3_stmt *stmt = NULL;
 
-		ret = SQLITE_NOMEM;
-		if (m && text) {
-			*m = (struct sql_module){ s, sql_tables[i] };
-			ret = sqlite3_create_module_v2(s->db, m->table->name, &sql_table_module, m, free);
-			m = NULL; /* SQLite's, come what may */
-		}
+		ret = text ? sqlite3_create_module(s->db, sql_tables[i]->name, &sql_table_module, s)
+			   : SQLITE_NOMEM;
 		/* known now: later it would be CREATE TABLE, which statements may not */
 		if (ret == SQLITE_OK)
 			ret = sqlite3_prepare_v2(s->db, text, -1, &stmt, NULL);
 		sqlite3_finalize(stmt);
 		free(text);
-		free(m);
 	}
 	return ret;
 }
@@ -210,12 +216,10 @@ int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink,
 		[SQL_CELL_NUMBER] = SQL_INTEGER, [SQL_CELL_TEXT] = SQL_TEXT, [SQL_CELL_COPY] = SQL_TEXT
 	};
 	struct sql_value values[SQL_COLUMNS_MAX];
-	const struct sql_table *t = NULL;
+	const struct sql_table *t = sql_table_called(name);
 	struct sql_cursor *c;
 	int ret;
 
-	for (size_t i = 0; i < sql_tables_n && !t; i++)
-		t = strcmp(sql_tables[i]->name, name) ? NULL : sql_tables[i];
 	if (!t)
 		return -ENOENT;
 	c = calloc(1, t->size);
@@ -237,8 +241,7 @@ int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink,
 		}
 		ret = ret ?: sink->row(ctx, values, t->n);
 	}
-	if (t->close)
-		t->close(c);
+	t->close(c);
 	free(c);
 	return ret;
 }

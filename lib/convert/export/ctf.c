@@ -312,9 +312,7 @@ int export_ctf(struct export_job *job, const char *dir, const struct log *log)
 	if (ret)
 		return ret;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", out.fd);
-	ret = ctf_graph_open(&c, &g, path);
-	if (!ret)
-		ret = ctf_graph_run(&c, &g);
+	ret = ctf_graph_open(&c, &g, path) ?: ctf_graph_run(&c, &g);
 	error = bt_current_thread_take_error();
 	/* the innermost cause has the reason; the others the place */
 	if (error && bt_error_get_cause_count(error))

@@ -3,11 +3,14 @@
 #define HYPTRACE_EXPORT_H
 
 #include "base/decode/mark-lines.h"
-#include "base/siphash.h"
 #include "read/timeline.h"
 
 /* Recordings in other forms, written as their records come, in memory that depends on CPUs and tasks alone.
  */
+
+struct siphash_key {
+	uint64_t v[2];
+};
 
 struct export_job {
 	struct timeline *timeline;
@@ -43,6 +46,9 @@ int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, 
 
 /* export --anonymize: names become keyed hashes, addresses are left out. hyptrace-export(1) has the rules. */
 
+/* SipHash-2-4 (Aumasson and Bernstein, 2012): a hash that nobody computes, or tells from chance, without the
+ * key. */
+uint64_t siphash(const struct siphash_key *key, const void *data, size_t len);
 /* Reads the key. -errno, which the log explains. */
 int anonymize_key(struct siphash_key *key, const char *path, const struct log *log);
 /* The text from `begin` on becomes its hash, unless it is one that every machine has, as "host". */

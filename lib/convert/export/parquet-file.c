@@ -117,23 +117,20 @@ int parquet_columns_unknown(struct parquet_column **out, size_t *n)
 	return 0;
 }
 
-struct parquet_element {
-	const char *name;
-	int type, repetition, children, converted; /* NONE: it has none */
-};
-
-static void parquet_element_put(struct thrift *t, const struct parquet_element *e)
+/* NONE: it has none. */
+static void parquet_element_put(struct thrift *t, const char *name, int type, int repetition, int children,
+				int converted)
 {
 	thrift_begin(t);
-	if (e->type != NONE)
-		thrift_i32(t, 1, e->type);
-	if (e->repetition != NONE)
-		thrift_i32(t, 3, e->repetition);
-	thrift_bytes(t, 4, e->name, strlen(e->name));
-	if (e->children != NONE)
-		thrift_i32(t, 5, e->children);
-	if (e->converted != NONE)
-		thrift_i32(t, 6, e->converted);
+	if (type != NONE)
+		thrift_i32(t, 1, type);
+	if (repetition != NONE)
+		thrift_i32(t, 3, repetition);
+	thrift_bytes(t, 4, name, strlen(name));
+	if (children != NONE)
+		thrift_i32(t, 5, children);
+	if (converted != NONE)
+		thrift_i32(t, 6, converted);
 	thrift_end(t);
 }
 
@@ -161,25 +158,21 @@ static void parquet_schema_put(struct thrift *t, const struct parquet_column *v,
 	for (size_t i = 0; i < n; i++)
 		elements += v[i].what == PARQUET_LIST ? 3 : 1;
 	thrift_list(t, 2, THRIFT_STRUCT, elements);
-	parquet_element_put(t, &(struct parquet_element){ root, NONE, NONE, (int)own + fields, NONE });
+	parquet_element_put(t, root, NONE, NONE, (int)own + fields, NONE);
 	for (size_t i = 0; i < n; i++) {
 		int repetition, converted;
 
 		if (i == own)
-			parquet_element_put(t, &(struct parquet_element){ "fields", NONE, REQUIRED,
-									  (int)(n - own), NONE });
+			parquet_element_put(t, "fields", NONE, REQUIRED, (int)(n - own), NONE);
 		repetition = v[i].optional ? OPTIONAL : REQUIRED;
 		converted = parquet_converted_type(&v[i]);
 		if (v[i].what != PARQUET_LIST) {
-			parquet_element_put(t, &(struct parquet_element){ v[i].name, v[i].type, repetition,
-									  NONE, converted });
+			parquet_element_put(t, v[i].name, v[i].type, repetition, NONE, converted);
 			continue;
 		}
-		parquet_element_put(
-			t, &(struct parquet_element){ v[i].name, NONE, repetition, 1, CONVERTED_LIST });
-		parquet_element_put(t, &(struct parquet_element){ "list", NONE, REPEATED, 1, NONE });
-		parquet_element_put(
-			t, &(struct parquet_element){ "element", v[i].type, REQUIRED, NONE, converted });
+		parquet_element_put(t, v[i].name, NONE, repetition, 1, CONVERTED_LIST);
+		parquet_element_put(t, "list", NONE, REPEATED, 1, NONE);
+		parquet_element_put(t, "element", v[i].type, REQUIRED, NONE, converted);
 	}
 }
 

@@ -64,8 +64,7 @@ static char *parquet_event_dir(const struct export_job *job, size_t input, const
 
 static void parquet_event_free(struct parquet_rows *e)
 {
-	if (e)
-		parquet_rows_release(e);
+	parquet_rows_release(e);
 	free(e);
 }
 

@@ -453,11 +453,10 @@ static int check_cpus(const struct inputs *in, const struct log *log)
 			for (size_t c = 0; c < info->buffers[b].n_cpus; c++) {
 				unsigned int cpu = info->buffers[b].cpus[c].cpu;
 
-				if (cpu < PERFETTO_CPUS)
-					continue;
-				log_err(log, "%s has a CPU %u: Perfetto takes none above %d", in->v[i].path,
-					cpu, PERFETTO_CPUS - 1);
-				return -ERANGE;
+				if (cpu >= PERFETTO_CPUS)
+					return log_fail(log, -ERANGE,
+							"%s has a CPU %u: Perfetto takes none above %d",
+							in->v[i].path, cpu, PERFETTO_CPUS - 1);
 			}
 	}
 	return 0;

@@ -243,15 +243,14 @@ static int copy_cpu(struct job *j, size_t buffer, size_t i)
 	if (fd < 0)
 		return fd;
 	ret = reader_pages_open(&pages, j->reader, buffer, i);
-	if (ret)
-		goto out;
-	while ((ret = reader_pages_next(pages, &page)) == 1) {
-		ret = write_all(fd, page, size);
-		if (ret)
-			break;
+	if (!ret) {
+		while ((ret = reader_pages_next(pages, &page)) == 1) {
+			ret = write_all(fd, page, size);
+			if (ret)
+				break;
+		}
+		reader_pages_close(pages);
 	}
-	reader_pages_close(pages);
-out:
 	close(fd);
 	return ret;
 }
@@ -442,10 +441,9 @@ static int feed_hyp(struct job *j, struct remote *remote, const char *path, stru
 	struct remote_feed *feed;
 	int ret = spool_add_buffer(j->spool, &b);
 
-	if (ret)
-		return ret;
 	/* the host of a text is unknown; raw pages need no repair */
-	ret = j->o->text ? spool_want_repair(j->spool) : 0;
+	if (!ret && j->o->text)
+		ret = spool_want_repair(j->spool);
 	ret = ret ?: remote_feed_open(&feed, remote, j->spool, spool_n_buffers(j->spool) - 1);
 	if (ret)
 		return ret;
@@ -527,12 +525,7 @@ int import(const struct import_opts *o, struct remote_fed *out)
 		ret = copy_buffer(&j, i, &stat);
 	if (ret && ret != -EEXIST)
 		log_err(o->log, "cannot take in '%s': %s", o->input ?: o->output, errno_text(ret));
-	if (ret)
-		goto out;
-	ret = take_hyp(&j, out);
-	if (ret)
-		goto out;
-	ret = spool_repair(j.spool, o->log) ?: dat_from_spool(j.spool, &fo);
+	ret = ret ?: take_hyp(&j, out) ?: spool_repair(j.spool, o->log) ?: dat_from_spool(j.spool, &fo);
 out:
 	if (j.spool)
 		spool_remove(j.spool);

@@ -134,9 +134,8 @@ struct pft_source *pft_source(struct pft *p, struct pft_machine *m, uint32_t seq
 		if (m->sources[i].sequence == sequence)
 			return &m->sources[i];
 	if (m->n_sources == PFT_SOURCES) {
-		log_err(p->o->log, "'%s' has more than %d sources of events on a machine", p->o->input,
-			PFT_SOURCES);
-		*ret = -E2BIG;
+		*ret = log_fail(p->o->log, -E2BIG, "'%s' has more than %d sources of events on a machine",
+				p->o->input, PFT_SOURCES);
 		return NULL;
 	}
 	s = &m->sources[m->n_sources++];

@@ -8,7 +8,6 @@
 #include "base/outfile.h"
 
 #define QEMU_FILE_MAX (1u << 30) /* bytes; it is held in memory */
-#define NS_PER_S      UINT64_C(1000000000)
 
 /* Of the simple back end, version 4. */
 #define SIMPLE_VERSION 4
@@ -55,7 +54,7 @@ static bool line_head_pid(struct cursor *c, struct qemu_event *e)
 	    !cursor_accept(c, '.') || !line_digits(c, 6, 6, &usec) || !cursor_accept(c, ':'))
 		return false;
 	e->pid = (uint32_t)pid;
-	e->ts = sec * NS_PER_S + usec * 1000;
+	e->ts = sec * UNIT_S + usec * 1000;
 	return true;
 }
 
@@ -80,7 +79,7 @@ static bool line_head_iso(struct cursor *c, struct qemu_event *e)
 			  .tm_hour = (int)v[3],
 			  .tm_min = (int)v[4],
 			  .tm_sec = (int)v[5] };
-	e->ts = (uint64_t)timegm(&tm) * NS_PER_S + v[6] * 1000;
+	e->ts = (uint64_t)timegm(&tm) * UNIT_S + v[6] * 1000;
 	return e->ts < INT64_MAX && cursor_accept(c, ' ');
 }
 
@@ -332,18 +331,15 @@ int qemu_import(const struct qemu_opts *o, struct qemu_result *r)
 	ret = q.simple ? simple_read(&q) : log_read(&q);
 	if (ret == -ENOMEM)
 		log_err(o->log, "cannot import '%s': %s", o->input, errno_text(ret));
-	if (ret)
-		goto out;
-	if (q.n) {
+	if (!ret && q.n)
 		ret = qemu_write(&q);
-		goto out;
-	}
-	if (q.timeless)
-		log_err(o->log, "the events in '%s' have no times: start QEMU with -msg timestamp=on",
-			o->input);
-	else
-		log_err(o->log, "'%s' has no trace events of QEMU", o->input);
-	ret = q.simple || q.timeless ? -ENODATA : -EBADMSG;
+	else if (!ret && q.timeless)
+		ret = log_fail(o->log, -ENODATA,
+			       "the events in '%s' have no times: start QEMU with -msg timestamp=on",
+			       o->input);
+	else if (!ret)
+		ret = log_fail(o->log, q.simple ? -ENODATA : -EBADMSG, "'%s' has no trace events of QEMU",
+			       o->input);
 out:
 	free(q.events);
 	free(q.names);

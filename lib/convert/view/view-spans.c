@@ -198,20 +198,14 @@ static int view_span_order(const void *a, const void *b)
 {
 	const struct view_span *x = a, *y = b;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	return x->from != y->from ? (x->from < y->from ? -1 : 1) : (x->to > y->to) - (x->to < y->to);
+	return ORDER(x->lane, y->lane) ?: ORDER(x->from, y->from) ?: ORDER(x->to, y->to);
 }
 
 static int view_cell_order(const void *a, const void *b)
 {
 	const struct view_cell *x = a, *y = b;
 
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	if (x->bucket != y->bucket)
-		return x->bucket < y->bucket ? -1 : 1;
-	return (x->label > y->label) - (x->label < y->label);
+	return ORDER(x->lane, y->lane) ?: ORDER(x->bucket, y->bucket) ?: ORDER(x->label, y->label);
 }
 
 int view_finish(struct view *v)

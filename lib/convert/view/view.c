@@ -200,7 +200,6 @@ static int view_extent(const struct view_job *job, uint64_t *from, uint64_t *to)
 	int ret = part_extent(in->v, in->n, from, to, &met);
 
 	merge_damage_join(job->damaged, met);
-
 	if (ret == -ENODATA) /* the page says what is missing */
 		*from = *to = 0;
 	if (ret || !in->to)
