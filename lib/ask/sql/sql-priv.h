@@ -255,7 +255,7 @@ struct sql_table {
 	int64_t (*number)(const struct sql_cursor *c);
 };
 
-/* What a table has by the names of its columns, its cursor and its functions. */
+/* A table: names of its columns, its cursor, its functions. */
 #define SQL_TABLE(title, its_columns, of)                                                                    \
 	.name = title, .columns = its_columns, .n = ARRAY_SIZE(its_columns),                                 \
 	.size = sizeof(struct sql_##of##_cursor), .filter = sql_##of##_filter, .next = sql_##of##_next,      \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* What export --anonymize hides. Whatever is not known to be harmless is hidden. */
+/* Rules of export --anonymize. All that is not known to be harmless is hidden. */
 #include <endian.h>
 
 #include "base/field.h"
