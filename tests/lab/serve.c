@@ -132,7 +132,7 @@ static void run(const char *id, long seconds)
 	free(command);
 }
 
-/* What has come on a pipe goes to its file; its end closes both. */
+/* Copies bytes from a pipe to its file; closes both at the end of the pipe. */
 static void copy(struct job *job, int which)
 {
 	char bytes[65536];
