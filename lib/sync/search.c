@@ -132,23 +132,43 @@ static int64_t lag_offset(const struct transform *f, const struct problem *p, si
 	return (int64_t)(p->host0 - f->t0) + lag * (int64_t)f->bin;
 }
 
-/* The highest places, each some way from those before. */
-static int take_peaks(const struct transform *f, const struct problem *p, struct candidate *v, size_t max)
+#define BLOCK 1024 /* of lags */
+
+static size_t highest_of_block(const struct transform *f, size_t block)
 {
-	size_t apart = APART_MIN / f->bin + 2, found = 0;
+	size_t best = block * BLOCK;
+
+	for (size_t i = best + 1; i < (block + 1) * BLOCK; i++)
+		if (creal(f->sum[i]) > creal(f->sum[best]))
+			best = i;
+	return best;
+}
+
+/* The highest places, each some way from those before; top: room for each block's. */
+static int take_peaks(const struct transform *f, const struct problem *p, size_t *top, struct candidate *v,
+		      size_t max)
+{
+	size_t apart = APART_MIN / f->bin + 2, found = 0, blocks = f->n / BLOCK;
 	uint64_t slack = (apart + 2) * f->bin + (uint64_t)(p->rate * (double)(f->t1 - f->t0) / 2);
 
+	for (size_t i = 0; i < blocks; i++)
+		top[i] = highest_of_block(f, i);
 	for (; found < max; found++) {
-		size_t best = 0;
+		size_t best = top[0];
 
-		for (size_t i = 1; i < f->n; i++)
-			if (creal(f->sum[i]) > creal(f->sum[best]))
-				best = i;
+		for (size_t i = 1; i < blocks; i++)
+			if (creal(f->sum[top[i]]) > creal(f->sum[best]))
+				best = top[i];
 		if (creal(f->sum[best]) <= 0)
 			break;
 		v[found] = (struct candidate){ lag_offset(f, p, best), slack };
 		for (size_t k = 0; k <= 2 * apart; k++)
 			f->sum[(best + k - apart) & (f->n - 1)] = -1;
+		for (size_t k = 0; k <= 2 * apart + BLOCK; k += BLOCK) {
+			size_t block = ((best + k - apart) & (f->n - 1)) / BLOCK;
+
+			top[block] = highest_of_block(f, block);
+		}
 	}
 	return (int)found;
 }
@@ -158,7 +178,7 @@ static int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct c
 {
 	uint64_t span = p->host1 - p->host0 + (t1 - t0);
 	const struct sync_prior *prior = &p->in->prior;
-	struct transform f = { .n = 1024, .t0 = t0, .t1 = t1 };
+	struct transform f = { .n = BLOCK, .t0 = t0, .t1 = t1 };
 	int ret = -ENOMEM;
 
 	f.bin = span / ((1u << BITS_MAX) - 4) + 1;
@@ -186,7 +206,8 @@ static int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct c
 		if (fabs((double)d) > far)
 			f.sum[i] = -1;
 	}
-	ret = take_peaks(&f, p, v, max);
+	/* the roots are not needed any more */
+	ret = take_peaks(&f, p, (size_t *)f.root, v, max);
 out:
 	free(f.root);
 	free(f.z);
