@@ -42,8 +42,9 @@ named() { # NAMES ROWS
 	perl -e 'open my $n, "<", shift; chomp(my @names = <$n>);
 		while (<>) { s/"(program|state|by)":"[^"]*"//g; s/"(?:machine|system|event|table)=//g; s/"\w+"://g;
 			$seen{$_}++ for /"((?:[^"\\]|\\.)*)"/g, m{machine=([^/ ]*)}; }
+		my $all = join "\n", keys %seen;
 		for my $name (@names) {
-			print "$name\n" if grep { /(?<!\w)\Q$name\E(?!\w)/ } keys %seen;
+			print "$name\n" if $all =~ /(?<!\w)\Q$name\E(?!\w)/;
 		}' "$@"
 }
 
