@@ -349,27 +349,27 @@ if [ -z "$chromium" ]; then
 	done_testing
 fi
 
-browse() { # PAGE[#PLACE] [OPTION]: the document as it is in the end
-	timeout 120 "$chromium" ${2:+"$2"} --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/browser" \
-		--virtual-time-budget=5000 --dump-dom "file://$1" 2>"$tmp/browser.err"
+# One browser for all pages, but for those whose requests are looked at.
+mkdir "$tmp/browser"
+mkfifo "$tmp/ask" "$tmp/answer"
+tests/tools/chromium-ask "$chromium" "$tmp/browser" <"$tmp/ask" >"$tmp/answer" 2>"$tmp/browser.err" &
+exec {ask}>"$tmp/ask" {answer}<"$tmp/answer"
+
+browse() { # PAGE[#PLACE] [SCRIPT]: what that returns; else the document as it is in the end
+	local said=
+
+	printf '%s\t%s\0' "$1" "${2-await new Promise((done) => setTimeout(done, 300)); return document.documentElement.outerHTML;}" >&"$ask"
+	IFS= read -r -d '' said <&"$answer" || diag "no answer: $(<"$tmp/browser.err")"
+	printf '%s\n' "$said"
 }
 
-# The page with a script of ours, which its policy would not run: waits for the data, prints what CODE adds to `said`.
+# What CODE adds to `said` in the page, once that has its data.
 asked() { # CODE
 	asked_of_two "const { data, timeline, search, choose, sums } = window.hyptrace; $1"
 }
 asked_of_two() { # CODE
-	ADDED='<pre id="said"></pre><script>
-		(async function () {
-			const said = [];
-			while (!window.hyptrace)
-				await new Promise((done) => setTimeout(done, 10));
-			'$1'
-			document.getElementById("said").textContent = said.join("\n") + "\n";
-		})();
-		</script></body>' perl -0777 -pe 's/<meta http-equiv="Content-Security-Policy"[^>]*>//; s{</body>}{$ENV{ADDED}}' \
-		"$tmp/page.html" >"$tmp/asked.html"
-	browse "$tmp/asked.html" | perl -0777 -ne 'print $1 =~ s/&lt;/</gr =~ s/&gt;/>/gr =~ s/&amp;/&/gr if m{<pre id="said">(.*?)</pre>}s'
+	browse "$tmp/page.html" "const said = []; $1
+		return said.join('\n');"
 }
 
 for file in stock/trace lab-protected steal/trace; do
@@ -406,7 +406,8 @@ like "$dom" '<title>&lt;/title&gt;&lt;script&gt;document' "... as is the title"
 
 # The requests that a page makes, less Chromium's own.
 requests() { # PAGE
-	browse "$1" --log-net-log="$tmp/net.json" >/dev/null
+	timeout 120 "$chromium" --log-net-log="$tmp/net.json" --headless --no-sandbox --disable-gpu \
+		--user-data-dir="$tmp/browser.net" --virtual-time-budget=5000 --dump-dom "file://$1" >/dev/null 2>"$tmp/browser.err"
 	grep -o '"url":"http[^"]*"' "$tmp/net.json" | grep -vE '//[^/]*(google|googleapis|gvt1)\.com/' | sort -u
 }
 
@@ -659,7 +660,8 @@ for path in tests/data/*.dat tests/data/*/*.dat; do
 		push @no, "The clock of $_->{name} has no bound:" for grep { $_->{guest} && !$_->{bound} } @{ $h->{machines} };
 		print "$ENV{PAGE} $events @no\n"' >>"$tmp/expected"
 done
-BLOCKS=$tmp/blocks.js perl -0777 -pi -e 'BEGIN { open my $in, "<", $ENV{BLOCKS} or die; local $/; $blocks = <$in> } s{</body>}{"<script>$blocks</script></body>"}e' "$tmp/page.html"
+BLOCKS=$tmp/blocks.js perl -0777 -pi -e 'BEGIN { open my $in, "<", $ENV{BLOCKS} or die; local $/; $blocks = <$in> }
+	s/<meta http-equiv="Content-Security-Policy"[^>]*>//; s{</body>}{"<script>$blocks</script></body>"}e' "$tmp/page.html"
 asked '
 	for (const [path, block] of Object.entries(blocks)) {
 		const one = await readData(block, "");
@@ -694,4 +696,6 @@ for dir in steal x86; do
 	[ "$(wc -l <"$tmp/commands")" -gt 3 ] && [ -z "$failed" ]
 	ok $? "$dir: the commands that the page offers work as they stand" || diag "$failed"
 done
+exec {ask}>&-
+wait
 done_testing
