@@ -113,10 +113,10 @@ export_both "$tmp/key" "$tmp/made" "$tmp/made.dat"
 { rows "$tmp/made/events"; rows "$tmp/made/tables"; } >"$tmp/rows"
 is "$(grep -oE 'ledger|vault|payroll|password|more|4041|3232235777|made.dat|KVM' "$tmp/rows")" "" "spans, texts, buffers, guests and lists are hidden"
 is "$(grep -c '"comm":"[0-9a-f]\{16\}"' "$tmp/rows") $(grep -c '"next_comm":"swapper/0"' "$tmp/rows")" "15 1" "... hashed; the idle task is everybody's"
-is "$(grep -o '"fields":{"\(flag\|id\|saddr\).*' "$tmp/rows" | sed 's/[0-9a-f]\{16\}/HASH/')" \
-	'"fields":{"id":32767,"data":null}}
-"fields":{"saddr":null,"port":80}}
-"fields":{"flag":true,"small":-3,"big":null,"list":null,"text":"HASH"}}' "numbers stay, but what may be an address; bytes of unknown events do not"
+is "$(grep -o '"event":"\(thing\|unknown\|seen\)",.*' "$tmp/rows" | sed 's/[0-9a-f]\{16\}/HASH/')" \
+	'"event":"unknown","unknown":{"id":32767,"data":null}}
+"event":"seen","seen":{"saddr":null,"port":80}}
+"event":"thing","thing":{"flag":true,"small":-3,"big":null,"list":null,"text":"HASH"}}' "numbers stay, but what may be an address; bytes of unknown events do not"
 
 # ---- keys ------------------------------------------------------------------------------------------
 
