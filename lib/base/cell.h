@@ -16,7 +16,10 @@ struct cell {
 
 #define CELLS_MAX 512 /* of a column, given at once */
 
-/* Receives a table: some cells of each column, column by column, then the number of rows that they are. */
+/*
+ * Receives a table: some cells of each column, column by column, then the number of rows that they are. Of
+ * those given at once the last one alone can be CELL_COPY.
+ */
 struct cell_sink {
 	int (*cells)(void *ctx, size_t column, const struct cell *v, size_t n);
 	int (*rows)(void *ctx, size_t n);

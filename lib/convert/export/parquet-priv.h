@@ -69,7 +69,7 @@ struct parquet_words {
 	} seen[16]; /* by address */
 };
 
-/* Buffers are kept by parquet_chunk_end for the next group. */
+/* parquet_chunk_next keeps the memory for the next group. */
 struct parquet_chunk {
 	struct buf values;	     /* numbers, 8 bytes each; of texts their places in words, 4 bytes */
 	struct parquet_words *words; /* of texts; NULL: none yet */

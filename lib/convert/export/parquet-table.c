@@ -147,8 +147,8 @@ static int parquet_table_cells(void *ctx, size_t column, const struct cell *v, s
 {
 	struct parquet_tables *t = ctx;
 
-	for (size_t i = 0; i < n && v[0].kind == CELL_COPY; i++)
-		t->rows.bytes += strlen(v[i].text);
+	if (v[n - 1].kind == CELL_COPY) /* the last one alone can be */
+		t->rows.bytes += strlen(v[n - 1].text);
 	return parquet_chunk_cells(&t->rows.chunks[column], &t->file.columns[column], v, n);
 }
 
