@@ -20,11 +20,6 @@ struct export_opts {
 
 #define EXPORT(field) .off = offsetof(struct export_opts, field)
 
-/* Those of `all`; not the events, nor hyp_calls with Perfetto's columns. */
-#define TABLES_DERIVED                                                                                       \
-	"clocks cpus findings hyp_calls kvm_exits latency lost machines recordings spans steal "             \
-	"thread_states threads vcpu_states vcpus"
-
 /* "kvm_exits,latency:irq" */
 static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct opts_error *err)
 {
@@ -39,7 +34,7 @@ static int tables_set(void *ctx, const struct opt *opt, const char *arg, struct 
 			word[7] = '\0';
 		}
 		if (!strcmp(word, "all"))
-			ret = tables_set(ctx, opt, TABLES_DERIVED, err);
+			ret = tables_set(ctx, opt, SQL_TABLES, err);
 		else if (!ret && !words_have(opt->words, word))
 			ret = opts_wrong_word(err, opt, arg);
 		else if (!ret && !strlist_has(&o->tables, word))
@@ -54,12 +49,12 @@ static const struct opt export_rows[] = {
 	    EXPORT(perfetto)),
 	OPT('c', "ctf", "DIR", "CTF traces, for babeltrace2 and Trace Compass", opts_set_text, EXPORT(ctf)),
 	OPT('j', "json", NULL, "an event a line, as JSON", opts_set_flag, EXPORT(json)),
-	OPT(0, "parquet", "DIR", "a table for each machine and event, for DuckDB, Spark, ...", opts_set_text,
+	OPT(0, "parquet", "DIR", "a table for each machine and system, for DuckDB, Spark, ...", opts_set_text,
 	    EXPORT(parquet)),
 	OPT(0, "tables", "TABLE,...",
 	    "with --parquet: tables of hyptrace sql in place of events;\n"
-	    "all: up to vcpus; latency:irq ...: of that preset alone",
-	    tables_set, .words = "all " TABLES_DERIVED " args events pkvm_hypervisor_events slices"),
+	    "all: up to vcpu_states; latency:irq ...: of that preset alone",
+	    tables_set, .words = "all " SQL_TABLES " " SQL_TABLES_MORE),
 	OPT(0, "anonymize", "KEYFILE", "with --parquet: names hashed by a key, addresses left out",
 	    opts_set_text, EXPORT(anonymize)),
 	OPT_INPUT(EXPORT(files)),
@@ -208,23 +203,29 @@ static int tables_column(void *ctx, const struct sql_value *v, size_t n)
 	return parquet_table_column(ctx, v[1].text, !strcmp(v[2].text, "TEXT"));
 }
 
+/* A row of a table that SQLite keeps. */
 static int tables_row(void *ctx, const struct sql_value *v, size_t n)
 {
+	static const enum cell_kind kinds[] = {
+		[SQL_INTEGER] = CELL_NUMBER, [SQL_REAL] = CELL_FAILED, [SQL_TEXT] = CELL_COPY
+	};
 	int ret = 0;
 
 	for (size_t i = 0; i < n && !ret; i++) {
-		const struct table_cell cell = { v[i].kind != SQL_NULL, v[i].integer, v[i].text };
+		struct cell cell = { kinds[v[i].kind], .number = v[i].integer };
 
-		ret = v[i].kind == SQL_REAL ? -EINVAL : parquet_table_cell(ctx, i, &cell);
+		if (cell.kind == CELL_COPY)
+			cell.text = v[i].text;
+		ret = cell.kind == CELL_FAILED ? -EINVAL : parquet_table.cells(ctx, i, &cell, 1);
 	}
-	return ret ?: parquet_table_row(ctx);
+	return ret ?: parquet_table.rows(ctx, 1);
 }
 
 static int tables_query(struct export *e, struct parquet_tables *to, const char *query, const char *name,
 			const char *condition, int (*row)(void *ctx, const struct sql_value *v, size_t n))
 {
 	const struct sql_sink sink = { .row = row };
-	int ret = row == tables_row ? sql_read_table(tables_sql, name, &sink, to) : -ENOENT;
+	int ret = row == tables_row ? sql_read_table(tables_sql, name, &parquet_table, to) : -ENOENT;
 	char *text = NULL, why[SQL_WHY_MAX] = "";
 
 	if (ret == -ENOENT) {

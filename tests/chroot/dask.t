@@ -82,7 +82,7 @@ judge preempted "preempted_by hosts $sums" "$(known 100 preempted | sed 's/^[^ ]
 	done)" "preempted time by task"
 judge kernels "preempted_by kernel $sums" "$(known_kernels 100)" "... by task and kernel"
 judge counts "host event n" "$(cd "$out/100/fleet" && find * -name '*.parquet' -print0 | xargs -0 "$build/tests/tools/parquetread" |
-	sed 's,^host=\([^/]*\)/.*/event=\([^ ]*\) .*,\1\t\2,' | sort | uniq -c | awk -v OFS='\t' '{ print $2, $3, $1 }')" "all events"
+	sed -E 's,^host=([^/]*)/.*"event":"([^"]*)".*,\1\t\2,' | sort | uniq -c | awk -v OFS='\t' '{ print $2, $3, $1 }')" "all events"
 
 judge query "host reason n total_ns max_ns" "$(known 100 visit | fleet_sums | cut -f 1-4 | tr ' ' '\t')" "visits by events"
 

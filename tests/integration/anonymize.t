@@ -114,10 +114,18 @@ export_both "$tmp/key" "$tmp/made" "$tmp/made.dat"
 { rows "$tmp/made/events"; rows "$tmp/made/tables"; } >"$tmp/rows"
 is "$(grep -oE 'ledger|vault|payroll|password|more|4041|3232235777|made.dat|KVM' "$tmp/rows")" "" "spans, texts, buffers, guests and lists are hidden"
 is "$(grep -c '"comm":"[0-9a-f]\{16\}"' "$tmp/rows") $(grep -c '"next_comm":"swapper/0"' "$tmp/rows")" "15 1" "... hashed; the idle task is everybody's"
-is "$(grep -o '"fields":{"\(flag\|id\|saddr\).*' "$tmp/rows" | sed 's/[0-9a-f]\{16\}/HASH/')" \
-	'"fields":{"id":32767,"data":null}}
-"fields":{"saddr":null,"port":80}}
-"fields":{"flag":true,"small":-3,"big":null,"list":null,"text":"HASH"}}' "numbers stay, but what may be an address; bytes of unknown events do not"
+is "$(grep -o '"event":"\(thing\|unknown\|seen\)",.*' "$tmp/rows" | sed 's/[0-9a-f]\{16\}/HASH/')" \
+	'"event":"unknown","unknown":{"id":32767,"data":null}}
+"event":"seen","seen":{"saddr":null,"port":80}}
+"event":"thing","thing":{"flag":true,"small":-3,"big":null,"list":null,"text":"HASH"}}' "numbers stay, but what may be an address; bytes of unknown events do not"
+
+# a guest whose name is no UTF-8: one hash in directories and tables
+printf 'id 11\nguest v\\xffm 22 0:100\n1000000000 0 7 print\t0\topen\n' | "$build/tests/integration/make-trace" "$tmp/u.dat" tests/integration/events/kernel
+printf 'id 22\n1000002000 0 9 print\t0\tin\n' | "$build/tests/integration/make-trace" "$tmp/ug.dat" tests/integration/events/kernel
+export_both "$tmp/key" "$tmp/bytes" "$tmp/u.dat" "$tmp/ug.dat"
+is "$(cd "$tmp/bytes/events" && ls -d machine=* | sed 's/machine=//' | grep -v host)" \
+	"$(rows "$tmp/bytes/tables" | sed -n 's/^table=recordings .*"machine_id":"1","machine":"\([0-9a-f]\{16\}\)".*/\1/p')" \
+	"a guest's name that is no UTF-8 has one hash in directories and tables"
 
 # ---- keys ------------------------------------------------------------------------------------------
 

@@ -47,14 +47,15 @@ duck_hyp="CREATE VIEW seq AS SELECT *, lead(ts) OVER w AS t1, lead(ts, 2) OVER w
 CREATE VIEW hyp AS SELECT ucpu, ts, CASE WHEN e1 = 'hyp_exit' THEN t1 WHEN e2 = 'hyp_exit' THEN t2 END - ts AS dur,
 	CASE WHEN e1 LIKE 'host_%' THEN e1 END AS reason FROM seq WHERE event = 'hyp_enter' AND (e1 = 'hyp_exit' OR e2 = 'hyp_exit');"
 
-# Every event of the exported tables as a view of its name, and all of them as ev
+# Every event of the exported tables as a view of its name, with its fields as `fields`, and all of them as ev
 duck_views() { # DIR
-	local event list='' columns='ts, cpu, pid, machine, system, event, mid, ucpu'
+	local event fields list='' columns='ts, cpu, pid, machine, system, event, mid, ucpu'
 
-	while read -r event; do
-		echo "CREATE VIEW \"$event\" AS SELECT *, CASE machine WHEN 'host' THEN 0 ELSE 1 END AS mid, (CASE machine WHEN 'host' THEN 0 ELSE 4096 END) + cpu AS ucpu FROM read_parquet('$1/machine=*/system=*/event=$event/*.parquet', hive_partitioning = true, union_by_name = true);"
+	while read -r event fields; do
+		echo "CREATE VIEW \"$event\" AS SELECT ts, cpu, pid, comm, machine, system, event, ${fields:+\"$event\" AS fields, }CASE machine WHEN 'host' THEN 0 ELSE 1 END AS mid, (CASE machine WHEN 'host' THEN 0 ELSE 4096 END) + cpu AS ucpu FROM read_parquet('$1/machine=*/system=*/*.parquet', hive_partitioning = true, union_by_name = true) WHERE event = '$event';"
 		list+="${list:+ UNION ALL }SELECT $columns FROM \"$event\""
-	done < <(find "$1" -name 'event=*' | sed 's/.*event=//' | sort -u | grep -v '^\(lost\|unknown\)$')
+	done < <(find "$1" -name '*.parquet' -print0 | xargs -0 "$build/tests/tools/parquetread" |
+		sed -nE 's/.*"utc_bound":[^,]*,"event":"(\w+)"(,"\w+":)?.*/\1 \2/p' | sort -u | grep -v '^\(lost\|unknown\) ')
 	echo "CREATE VIEW ev AS $list;"
 }
 

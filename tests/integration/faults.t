@@ -255,7 +255,7 @@ my @commands = (
 # The files of the directory that an export has made.
 sub tables {
 	my ($dir) = @_;
-	my @files = sort map { glob "$dir/$_/machine=*/system=*/event=*/*" } 'out', '.out.part';
+	my @files = sort map { glob "$dir/$_/machine=*/system=*/*" } 'out', '.out.part';
 	return @files ? join '', map { "$_\n" . slurp($_) } @files : 'none';
 }
 

@@ -6,8 +6,8 @@
 
 hyptrace=$build/hyptrace
 export TRACEEVENT_PLUGIN_DIR=$build/plugins HOME=$tmp/home O=$build
-derived="clocks cpus findings hyp_calls kvm_exits latency lost machines recordings spans steal thread_states threads vcpu_states vcpus"
-all=$(printf '%s\n' $derived args events pkvm_hypervisor_events slices | sort | xargs)
+derived="clocks findings hyp_calls kvm_exits latency lost recordings spans steal thread_states threads vcpu_states"
+all=$(printf '%s\n' $derived args cpus events pkvm_hypervisor_events slices vcpus | sort | xargs)
 
 tables() { # DIR TABLES FILE...
 	local dir=$1 tables=$2
@@ -60,7 +60,7 @@ is "$("$hyptrace" sql tests/data/lab-nvhe.dat .schema | sed -n '/HIDDEN/d; s/^CR
 tables "$tmp/schemas" "${all// /,}" tests/data/guest/trace.dat
 perl -ne '$t = $1 if /^## (\w+)$/; print "$t $1 $2\n" if /^\| (\w+) \| (integer|text) \| [^|]*\| [^|]+\| [^|]*\|$/' Documentation/tables.md >"$tmp/page"
 is "$(cut -d' ' -f1 "$tmp/page" | sort -u | xargs)" "$all" "Documentation/tables.md has these tables"
-is "$(cut -d' ' -f1 "$tmp/page" | uniq | head -15 | xargs)" "$derived" "... first those of all, in order"
+is "$(cut -d' ' -f1 "$tmp/page" | uniq | head -12 | xargs)" "$derived" "... first those of all, in order"
 is "$(grep -c '^| [a-z0-9_]* |' Documentation/tables.md)" $(($(wc -l <"$tmp/page") + $(wc -w <<<"$all"))) "... and each of its lines is a column's"
 same <(for table in $(cut -d' ' -f1 "$tmp/page" | uniq); do
 	"$hyptrace" sql -q --csv tests/data/guest/trace.dat "PRAGMA table_info = $table" |
@@ -134,8 +134,8 @@ outer,20,10000" "... as hyptrace stat adds them up"
 
 # ---- options ------------------------------------------------------------------------------------
 
-tables "$tmp/some" lost,machines,lost tests/data/lab-nvhe.dat
-is "$? $(ls "$tmp/some" | xargs)" "0 table=lost table=machines" "a table that is named twice is one"
+tables "$tmp/some" lost,recordings,lost tests/data/lab-nvhe.dat
+is "$? $(ls "$tmp/some" | xargs)" "0 table=lost table=recordings" "a table that is named twice is one"
 "$hyptrace" export -q --parquet "$tmp/twice" --tables clocks --tables lost tests/data/lab-nvhe.dat
 is "$? $(ls "$tmp/twice" | xargs)" "0 table=clocks table=lost" "--tables may be given twice"
 tables "$tmp/all" all tests/data/lab-nvhe.dat
@@ -145,7 +145,7 @@ is "$(ls "$tmp/presets" | xargs) $(rows "$tmp/presets" | grep -o '"preset":"[a-z
 	'table=latency table=lost 13 preset:irq 12 preset:timer' "latency:PRESET: these alone, in one file"
 for wrong in hyp_calls,calls latency:nope '' latency:; do
 	tables "$tmp/none" "$wrong" tests/data/lab-nvhe.dat 2>"$tmp/err"
-	like "$? $(cat "$tmp/err")" "^2 hyptrace export: --tables .*: not one of all $derived args events pkvm_hypervisor_events slices" \
+	like "$? $(cat "$tmp/err")" "^2 hyptrace export: --tables .*: not one of all $derived args cpus events pkvm_hypervisor_events slices vcpus" \
 		"'$wrong': a table that is none"
 done
 is "$(ls -A "$tmp" | grep none)" "" "... leaves nothing"

@@ -364,7 +364,7 @@ fails 1 "no function 'to_realtime': hyptrace has clocks" "a function that only P
 is "$("$hyptrace" sql "$mainline" "INCLUDE PERFETTO MODULE android.startup.startups; SELECT 1 AS x;")" \
 $'x\n1\nno module \'android.startup.startups\': hyptrace has pkvm.hypervisor, slices.with_context and the tables of .tables' \
 	"a module that only Perfetto has"
-fails 1 'not authorized' "a table of the recording cannot be changed" "$mainline" "DELETE FROM machines;"
+fails 1 'not authorized' "a table of the recording cannot be changed" "$mainline" "DELETE FROM recordings;"
 fails 1 'not authorized' "ATTACH" "$mainline" "ATTACH '$tmp/x.db' AS x;"
 fails 1 'authorization denied' "VACUUM INTO" "$mainline" "VACUUM INTO '$tmp/x.db';"
 is "$(ls "$tmp/x.db" 2>&1)" "ls: cannot access '$tmp/x.db': No such file or directory" "nothing is written"

@@ -24,6 +24,7 @@
 /* ---- the schema ---------------------------------------------------------------------------- */
 
 enum { BOOL = 0, INT32 = 1, INT64 = 2, BYTES = 6 };
+enum { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3 };
 enum { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
 enum { UTF8 = 0, LIST = 3, UINT_8 = 11, UINT_64 = 14, INT_8 = 15, INT_16 = 16 };
 
@@ -37,7 +38,7 @@ struct column {
 	size_t n_path;
 	int64_t type, converted;
 	unsigned int max_def, max_rep;
-	bool own; /* not below "fields" */
+	bool own; /* not in an event's structure */
 };
 
 static struct column columns[COLUMNS_MAX];
@@ -83,11 +84,11 @@ static void children(struct bytes *b, size_t *left, int64_t n, const struct colu
 		e = element(b);
 		WANT(e.repetition >= REQUIRED && e.repetition <= REPEATED && c.n_path < PATH_MAX_PARTS);
 		c.path[c.n_path++] = e.name;
-		c.own = strcmp(c.path[0], "fields") != 0;
 		c.max_def += e.repetition != REQUIRED;
 		c.max_rep += e.repetition == REPEATED;
 		if (e.type == NONE) {
 			WANT(e.converted == NONE || (e.converted == LIST && e.children == 1));
+			c.own = false;
 			children(b, left, e.children, &c);
 			continue;
 		}
@@ -110,18 +111,20 @@ static void schema(struct bytes *b)
 	children(b, &left, root.children, &(struct column){ .own = true });
 	WANT(!left);
 	for (size_t i = 0; i < n_columns; i++)
-		for (size_t k = 0; k < i; k++)
-			WANT(columns[i].n_path != columns[k].n_path ||
-			     strcasecmp(columns[i].path[columns[i].own ? 0 : 1],
-					columns[k].path[columns[k].own ? 0 : 1]) != 0 ||
-			     columns[i].own != columns[k].own);
+		for (size_t k = 0; k < i; k++) {
+			bool top = strcasecmp(columns[i].path[0], columns[k].path[0]) != 0;
+
+			WANT(top || (!columns[i].own && !columns[k].own &&
+				     !strcmp(columns[i].path[0], columns[k].path[0]) &&
+				     strcasecmp(columns[i].path[1], columns[k].path[1]) != 0));
+		}
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
 struct chunk {
-	int64_t type, codec, n, size, packed, at;
-	int64_t nulls; /* NONE: it does not say */
+	int64_t type, codec, n, size, packed, data, at; /* at: of its first page */
+	int64_t nulls;					/* NONE: it does not say */
 	bool has_min, has_max;
 	struct bytes min, max;
 };
@@ -140,11 +143,14 @@ static void chunk_meta(struct bytes *b, struct chunk *k, const struct column *c)
 	struct field f[FIELDS], stats[FIELDS];
 	size_t n;
 
-	read_struct(b, f, "-i[[illl-l--{");
-	*k = (struct chunk){ f[1].n, f[4].n, f[5].n, f[6].n, f[7].n, f[9].n, .nulls = NONE };
-	WANT(k->type == c->type && k->codec == 6);
+	read_struct(b, f, "-i[[illl-l-l{");
+	*k = (struct chunk){ f[1].n, f[4].n, f[5].n, f[6].n, f[7].n, f[9].n, f[9].n, .nulls = NONE };
+	if (f[11].type)
+		k->at = f[11].n;
+	WANT(k->type == c->type && k->codec == 6 && k->at <= k->data);
 	n = list_of(&f[2].at, T_I32);
-	WANT(n == 2 && zigzag(&f[2].at) == 0 && zigzag(&f[2].at) == 3); /* PLAIN, RLE */
+	WANT(n == 2 && zigzag(&f[2].at) == (f[11].type ? PLAIN_DICTIONARY : PLAIN) &&
+	     zigzag(&f[2].at) == RLE);
 	WANT(list_of(&f[3].at, T_BYTES) == c->n_path);
 	for (size_t i = 0; i < c->n_path; i++) {
 		char *part = name_of(text_of(&f[3].at));
@@ -219,27 +225,40 @@ static void footer(struct bytes b)
 	column_orders(f[7].at);
 }
 
+enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
+
 /* ---- a page ------------------------------------------------------------------------------------ */
 
 struct cells {
 	uint8_t *def, *rep; /* n of each */
 	size_t n, at, used; /* how far printing has come: levels, values */
 	uint8_t *body;
-	struct bytes values;
+	struct bytes values; /* PLAIN; those of a dictionary are put in its place */
 };
 
 static struct cells cells[COLUMNS_MAX];
+static struct bytes last; /* page() has read it */
+static int64_t last_n;
 
-static void page_header(struct bytes *b, const struct chunk *k, int64_t *size, int64_t *packed)
+/* The page's body, which is allocated. */
+static uint8_t *page(struct bytes *b, int64_t type, int64_t n, int64_t encoding, int64_t *size)
 {
 	struct field f[FIELDS], data[FIELDS];
+	const uint8_t *begin = b->p;
+	uint8_t *body;
 
-	read_struct(b, f, "-iii-{");
-	WANT(f[1].n == 0 && f[2].n >= 0 && f[3].n >= 0 && f[5].type);
-	*size = f[2].n;
-	*packed = f[3].n;
-	read_struct(&f[5].at, data, "-iiii");
-	WANT(data[1].n == k->n && data[2].n == 0 && data[3].n == 3 && data[4].n == 3);
+	read_struct(b, f, type ? "-iii---{" : "-iii-{");
+	WANT(f[1].n == type && f[2].n >= 0 && f[3].n >= 0 && f[type ? 7 : 5].type);
+	read_struct(&f[type ? 7 : 5].at, data, type ? "-ii" : "-iiii");
+	WANT((n == NONE || data[1].n == n) && data[2].n == encoding);
+	WANT(type || (data[3].n == RLE && data[4].n == RLE));
+	*size += b->p - begin + f[2].n;
+	body = malloc((size_t)f[2].n + 1);
+	WANT(ZSTD_decompress(body, (size_t)f[2].n, take(b, (uint64_t)f[3].n), (size_t)f[3].n) ==
+	     (size_t)f[2].n);
+	last = (struct bytes){ body, body + f[2].n };
+	last_n = data[1].n;
+	return body;
 }
 
 /* Runs of one level each, which fit into a byte. */
@@ -266,21 +285,89 @@ static uint8_t *levels(struct bytes *b, size_t n, unsigned int max)
 	return v;
 }
 
-static void read_page(struct bytes all, const struct column *c, const struct chunk *k, struct cells *out)
+/* Of the last page, a dictionary, where each value begins; *n: as many, which no two are the same. */
+static struct bytes *dictionary(const struct column *c, size_t *n)
 {
-	struct bytes b = { all.p + k->at, all.p + k->at + k->packed };
-	int64_t size = NONE, packed = NONE;
-	const uint8_t *begin = b.p;
+	struct bytes *v = calloc((size_t)last_n + 1, sizeof(*v)), b = last;
 
-	page_header(&b, k, &size, &packed);
-	WANT(b.end - b.p == packed);
-	WANT((b.p - begin) + size == k->size);
-	*out = (struct cells){ .n = (size_t)k->n, .body = malloc((size_t)size + 1) };
-	WANT(ZSTD_decompress(out->body, (size_t)size, b.p, (size_t)packed) == (size_t)size);
-	out->values = (struct bytes){ out->body, out->body + size };
+	*n = (size_t)last_n;
+	for (size_t i = 0; i < *n; i++) {
+		struct bytes *one = &v[i];
+
+		one->p = b.p;
+		take(&b, c->type == BYTES ? little(&b, 4) : c->type == INT32 ? 4 : 8);
+		one->end = b.p;
+		for (size_t k = 0; k < i && i < 1024; k++)
+			WANT(c->type == BYTES || memcmp(v[k].p, one->p, (size_t)(one->end - one->p)) != 0);
+	}
+	WANT(b.p == b.end);
+	return v;
+}
+
+/* Codes, one run of eights: the values that they stand for, one after the other. */
+static struct bytes decode(struct bytes b, size_t n_values, const struct bytes *v, size_t n_words)
+{
+	unsigned int width = (unsigned int)little(&b, 1);
+	uint64_t head = varint(&b), bit = 0;
+	struct bytes out = { 0 };
+	uint8_t *to = NULL;
+	size_t size = 0;
+
+	WANT(width && width < 32 && n_words <= 1ull << width &&
+	     (width == 1 || n_words > 1ull << (width - 1)));
+	WANT(head == ((n_values + 7) / 8 << 1 | 1) && (uint64_t)(b.end - b.p) == (head >> 1) * width);
+	for (int pass = 0; pass < 2; pass++) {
+		bit = 0;
+		for (size_t i = 0; i < (head >> 1) * 8; i++) {
+			uint64_t code = 0;
+
+			for (unsigned int k = 0; k < width; k++, bit++)
+				code |= (uint64_t)(b.p[bit / 8] >> bit % 8 & 1) << k;
+			WANT(i < n_values ? code < n_words : !code);
+			if (i >= n_values)
+				continue;
+			if (pass)
+				memcpy(to + size, v[code].p, (size_t)(v[code].end - v[code].p));
+			size += (size_t)(v[code].end - v[code].p);
+		}
+		if (!pass) {
+			to = malloc(size + 1);
+			out = (struct bytes){ to, to + size };
+			size = 0;
+		}
+	}
+	return out;
+}
+
+static void read_pages(struct bytes all, const struct column *c, const struct chunk *k, struct cells *out)
+{
+	struct bytes b = { all.p + k->at, all.p + k->at + k->packed }, *v = NULL;
+	size_t n_words = 0, n_values = 0;
+	uint8_t *words = NULL;
+	int64_t size = 0;
+
+	if (k->data > k->at) {
+		words = page(&b, DICTIONARY_PAGE, NONE, PLAIN_DICTIONARY, &size);
+		v = dictionary(c, &n_words);
+		WANT(n_words && b.p == all.p + k->data);
+	}
+	*out = (struct cells){ .n = (size_t)k->n };
+	out->body = page(&b, DATA_PAGE, k->n, v ? PLAIN_DICTIONARY : PLAIN, &size);
+	WANT(b.p == b.end && size == k->size);
+	out->values = last;
 	out->rep = levels(&out->values, out->n, c->max_rep);
 	out->def = levels(&out->values, out->n, c->max_def);
 	WANT(!c->max_rep || !out->n || !out->rep[0]);
+	for (size_t i = 0; i < out->n; i++)
+		n_values += out->def[i] == c->max_def;
+	WANT(v || c->type != BYTES || !n_values);
+	if (v) {
+		out->values = decode(out->values, n_values, v, n_words);
+		free(out->body);
+		out->body = (uint8_t *)out->values.p;
+	}
+	free(words);
+	free(v);
 }
 
 /* ---- values ------------------------------------------------------------------------------------ */
@@ -408,25 +495,67 @@ static void print_cell(const struct column *c, struct cells *v)
 	printf("]");
 }
 
+/* Whether a cell of the next row is null. */
+static bool is_null(const struct cells *v)
+{
+	return !v->def[v->at];
+}
+
+/* Whether the structure from column i on is that of the row's event, or has a value. */
+static bool is_shown(size_t i, struct bytes event)
+{
+	const char *name = columns[i].path[0];
+	size_t n = (size_t)(event.end - event.p);
+	bool own = !strncmp(name, (const char *)event.p, n) && strspn(name + n, "_") == strlen(name + n);
+
+	for (size_t k = i; k < n_columns && !strcmp(columns[k].path[0], name); k++)
+		own |= !is_null(&cells[k]);
+	return own;
+}
+
+/* The row's own columns, and the structure of its event: in all others there is nothing. */
 static void print_row(void)
 {
-	const char *slash = strrchr(file_name, '/');
-	bool fields = false;
+	struct bytes event = { 0 };
+	const char *shown = NULL;
+	bool wanted = false;
 
-	printf("%.*s ", slash ? (int)(slash - file_name) : 1, slash ? file_name : ".");
+	printf("%.*s ", (int)(strrchr(file_name, '/') ? strrchr(file_name, '/') - file_name : 1),
+	       strrchr(file_name, '/') ? file_name : ".");
 	for (size_t i = 0; i < n_columns; i++) {
 		const struct column *c = &columns[i];
+		bool begins = !c->own && (!i || strcmp(columns[i - 1].path[0], c->path[0]) != 0);
 
+		if (c->own && !strcmp(c->path[0], "event")) {
+			struct bytes b = cells[i].values;
+			uint64_t n = little(&b, 4);
+
+			event = (struct bytes){ b.p, b.p + n };
+		}
+		if (begins) {
+			if (wanted)
+				printf("}");
+			wanted = is_shown(i, event);
+			WANT(!wanted || !shown);
+			shown = wanted ? c->path[0] : shown;
+		}
+		if (!c->own && !wanted) {
+			WANT(is_null(&cells[i]));
+			cells[i].at++;
+			continue;
+		}
 		printf(i ? "," : "{");
-		if (!c->own && !fields)
-			printf("\"fields\":{");
-		fields |= !c->own;
-		print_text((struct bytes){ (const uint8_t *)c->path[c->own ? 0 : 1],
-					   (const uint8_t *)strchr(c->path[c->own ? 0 : 1], 0) });
+		if (begins) {
+			print_text((struct bytes){ (const uint8_t *)c->path[0],
+						   (const uint8_t *)strchr(c->path[0], 0) });
+			printf(":{");
+		}
+		print_text((struct bytes){ (const uint8_t *)c->path[!c->own],
+					   (const uint8_t *)strchr(c->path[!c->own], 0) });
 		printf(":");
 		print_cell(c, &cells[i]);
 	}
-	printf("%s\n", fields ? "}}" : "}");
+	printf(wanted ? "}}\n" : "}\n");
 }
 
 /* ---- what the metadata says of a chunk ------------------------------------------------------------ */
@@ -448,8 +577,19 @@ static void check_statistics(const struct column *c, const struct chunk *k, cons
 	for (size_t i = 0; i < v->n; i++)
 		nulls += v->def[i] != c->max_def;
 	WANT(c->max_rep || k->nulls == nulls);
+	if (c->type == BYTES && k->has_min) { /* all have that text */
+		WANT(min.end > min.p && min.end - min.p == max.end - max.p &&
+		     !memcmp(min.p, max.p, (size_t)(min.end - min.p)));
+		while (b.p < b.end) {
+			uint64_t n = little(&b, 4);
+
+			WANT(n == (uint64_t)(min.end - min.p) && !memcmp(take(&b, n), min.p, n));
+		}
+		return;
+	}
 	if (c->type == BOOL || c->type == BYTES || c->max_rep || !(v->n - (size_t)nulls)) {
-		WANT(!k->has_min);
+		WANT(!k->has_min && (c->n_path != 1 || strcmp(c->path[0], "event") != 0 || v->n > 1u << 20 ||
+				     b.end - b.p > 64));
 		return;
 	}
 	WANT(k->has_min && min.end - min.p == size && max.end - max.p == size);
@@ -473,7 +613,7 @@ static int64_t read_group(struct bytes all, const struct group *g, int64_t at)
 
 		WANT(k->at == at && k->packed > 0 && k->packed <= all.end - all.p - at);
 		WANT(columns[i].max_rep ? k->n >= g->n_rows : k->n == g->n_rows);
-		read_page(all, &columns[i], k, &cells[i]);
+		read_pages(all, &columns[i], k, &cells[i]);
 		check_statistics(&columns[i], k, &cells[i]);
 		at += k->packed;
 		size += k->size;

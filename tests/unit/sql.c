@@ -2,6 +2,7 @@
 /* Queries: what is pushed down changes how much is read, and no answer; what statements may do. */
 #include "captures.h"
 
+#include "ask/latency/latency.h"
 #include "ask/sql/sql-priv.h"
 
 /* ---- queries ---------------------------------------------------------------------------- */
@@ -817,6 +818,30 @@ static void test_interrupt(void **state)
 	close_all(&o, s);
 }
 
+static bool stopped(void *ctx)
+{
+	return true;
+}
+
+/* The preset irq reads the files twice: already the first reading can be ended. */
+static void test_interrupt_survey(void **state)
+{
+	static char *const files[] = { "tests/data/guest/trace.dat", "tests/data/guest/trace-Guest.dat" };
+	struct latency_plan plan = { 0 };
+	struct latency *l;
+	struct inputs in;
+
+	assert_int_equal(inputs_open(&in, files, ARRAY_SIZE(files), 0, NULL), 0);
+	assert_int_equal(inputs_load(&in, NULL), 0);
+	latency_preset_plan(latency_preset("irq"), &in, &plan);
+	assert_true(plan.lines);
+	plan.stopped = stopped;
+	assert_int_equal(latency_open(&l, &in, &plan, NULL), 0);
+	assert_int_equal(latency_survey(l), -EINTR);
+	latency_close(l);
+	inputs_release(&in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -832,6 +857,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
 		cmocka_unit_test(test_guard),
 		cmocka_unit_test(test_interrupt),
+		cmocka_unit_test(test_interrupt_survey),
 		cmocka_unit_test(test_temporary),
 		cmocka_unit_test(test_temporary_limit),
 		cmocka_unit_test(test_span_join),

@@ -463,7 +463,7 @@ int latency_after(void *ctx, struct pass_run *run)
 {
 	struct latency *l = ctx;
 	struct latency_run *r = run->own;
-	int ret = 0;
+	int ret = l->plan->stopped && l->plan->stopped(l->plan->ctx) ? -EINTR : 0;
 
 	for (size_t i = 0; i < r->n && !ret; i++) {
 		struct latency_hit *h = &r->hits[i];

@@ -321,12 +321,11 @@ static int latency_pass(struct latency *l)
 	return pass_read(l->t, NULL, parts, n);
 }
 
-/* The first of two readings. */
-static int latency_survey_lines(struct latency *l)
+int latency_survey(struct latency *l)
 {
-	int ret = timeline_open(&l->t, l->in, latency_want, l, NULL);
+	int ret = l->plan->lines ? timeline_open(&l->t, l->in, latency_want, l, NULL) : 0;
 
-	if (ret)
+	if (ret || !l->plan->lines)
 		return ret;
 	l->surveys = true;
 	l->started = calloc(merge_streams(l->t->merge) + 1, sizeof(*l->started));
@@ -359,9 +358,8 @@ int latency_end(struct latency *l)
 int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
 {
 	struct timeline *t = NULL;
-	int ret = l->plan->lines ? latency_survey_lines(l) : 0;
+	int ret = latency_survey(l) ?: timeline_open(&t, l->in, latency_want, l, log);
 
-	ret = ret ?: timeline_open(&t, l->in, latency_want, l, log);
 	if (ret)
 		return ret;
 	ret = latency_begin(l, t) ?: latency_pass(l) ?: latency_end(l);

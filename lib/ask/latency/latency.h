@@ -45,6 +45,7 @@ struct latency_plan {
 	 * ends with that. */
 	int (*each)(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
 		    size_t n_points);
+	bool (*stopped)(void *ctx); /* whether the reading is to end, with -EINTR; NULL: not */
 	void *ctx;
 };
 
@@ -90,9 +91,10 @@ bool latency_fed(const struct latency *l);
 /* Reads the files, once. *damaged: places in them. -ENOMEM, -errno from the files. */
 int latency_read(struct latency *l, const struct log *log, uint64_t *damaged);
 /*
- * The same by a pass of the caller's, over all records, of a plan without `lines`: t outlives the parts.
- * -ENOMEM.
+ * The same by a pass of the caller's, over all records, after a survey, which reads the files of a plan with
+ * `lines` alone: t outlives the parts. As latency_read.
  */
+int latency_survey(struct latency *l);
 int latency_begin(struct latency *l, struct timeline *t);
 size_t latency_parts(struct latency *l, struct pass_part parts[2]);
 int latency_end(struct latency *l);

@@ -117,11 +117,10 @@ static int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
 	return ret < 0 ? ret : buf_status(&a->texts);
 }
 
-static struct sql_cell sql_arg_cell(const struct sql_args *a, const struct sql_arg *v)
+static struct cell sql_arg_cell(const struct sql_args *a, const struct sql_arg *v)
 {
 	return v->number ? sql_number(v->value)
-			 : (struct sql_cell){ .kind = SQL_CELL_COPY,
-					      .text = (const char *)a->texts.data + v->text };
+			 : (struct cell){ .kind = CELL_COPY, .text = (const char *)a->texts.data + v->text };
 }
 
 /* EXTRACT_ARG(arg_set_id, key). A row asks for several of one set. */
@@ -226,7 +225,7 @@ static int sql_arg_next(struct sql_cursor *cursor)
 	return 1;
 }
 
-static struct sql_cell sql_arg_column(struct sql_cursor *cursor, int i)
+static struct cell sql_arg_column(struct sql_cursor *cursor, int i)
 {
 	const struct sql_arg_cursor *c = (const struct sql_arg_cursor *)cursor;
 	const struct sql_arg *v = &c->args.v[c->i];

@@ -61,13 +61,12 @@ static int sql_kinds_compare(const void *a, const void *b, void *ctx)
 
 	for (int by = c->order >> 8; by && !order; by >>= COUNTED_BITS) {
 		int column = (by & ((1 << (COUNTED_BITS - 1)) - 1)) - 1;
-		struct sql_cell x = c->cell(c->sql, a, column), y = c->cell(c->sql, b, column);
+		struct cell x = c->cell(c->sql, a, column), y = c->cell(c->sql, b, column);
 
-		if (x.kind != y.kind || x.kind == SQL_CELL_NULL)
+		if (x.kind != y.kind || x.kind == CELL_NULL)
 			order = ORDER(x.kind, y.kind); /* NULL comes first */
 		else
-			order = x.kind == SQL_CELL_NUMBER ? ORDER(x.number, y.number)
-							  : strcmp(x.text, y.text);
+			order = x.kind == CELL_NUMBER ? ORDER(x.number, y.number) : strcmp(x.text, y.text);
 		order = by & 1 << (COUNTED_BITS - 1) ? -order : order;
 	}
 	return order;

@@ -104,7 +104,7 @@ static int64_t sql_exit_number(const struct sql_cursor *c)
 	return (int64_t)((const struct sql_exit_cursor *)c)->row.first;
 }
 
-static struct sql_cell sql_exit_column(struct sql_cursor *cursor, int i)
+static struct cell sql_exit_column(struct sql_cursor *cursor, int i)
 {
 	const struct span *row = &((const struct sql_exit_cursor *)cursor)->row;
 	const struct input *in = &cursor->sql->in->v[row->machine];

@@ -10,21 +10,6 @@ static const char *sql_or_null(const char *text)
 	return *text ? text : NULL;
 }
 
-static void sql_fill_machines(struct sql *s, struct sql_insert *in)
-{
-	for (size_t i = 0; i < s->in->n; i++) {
-		const struct input *f = &s->in->v[i];
-		const struct wall *w = &f->time.wall;
-		const struct wall_sample *wall = w->n ? &w->v[w->n - 1] : NULL;
-
-		/* by the last sample; an unknown error is UINT64_MAX, as all are of a file that says nothing
-		 */
-		sql_insert(in, (int64_t)i, f->machine, f->path, (int64_t)f->guest, sql_or_null(f->time.clock),
-			   wall ? (int64_t)wall->max_error : -1, wall ? (int64_t)wall->est_error : -1,
-			   wall && wall->tai ? (int64_t)wall->tai : -1);
-	}
-}
-
 /* The option's text, of a file that has several the last one; NULL: it has none. */
 static const char *sql_option_text(const struct input *f, unsigned int id, char *text, size_t size)
 {
@@ -38,7 +23,10 @@ static const char *sql_option_text(const struct input *f, unsigned int id, char 
 	return sql_or_null(text);
 }
 
-/* UNAME is "Linux NODE RELEASE VERSION... ARCH". The wall clock was noted at the begin and at the end. */
+/*
+ * UNAME is "Linux NODE RELEASE VERSION... ARCH". The wall clock was noted at the begin and at the end; an
+ * unknown error is UINT64_MAX, as all are of a file that says nothing.
+ */
 static void sql_fill_recordings(struct sql *s, struct sql_insert *in)
 {
 	for (size_t i = 0; i < s->in->n; i++) {
@@ -51,7 +39,9 @@ static void sql_fill_recordings(struct sql *s, struct sql_insert *in)
 		sql_option_text(f, DAT_UNAME, uname, sizeof(uname));
 		sscanf(uname, "%*s %79s %79s", node, release);
 		arch = strrchr(uname, ' ');
-		sql_insert(in, (int64_t)i, f->trace_id ? id : NULL,
+		sql_insert(in, (int64_t)i, f->machine, f->path, (int64_t)f->guest, sql_or_null(f->time.clock),
+			   w->n ? (int64_t)last->max_error : -1, w->n ? (int64_t)last->est_error : -1,
+			   w->n && last->tai ? (int64_t)last->tai : -1, f->trace_id ? id : NULL,
 			   sql_option_text(f, DAT_VERSION, program, sizeof(program)), sql_or_null(node),
 			   sql_or_null(release), arch ? arch + 1 : NULL, w->n ? sql_ts(first->trace) : -1,
 			   w->n ? sql_ts(last->trace) : -1, w->n ? sql_ts(first->utc) : -1,
@@ -130,8 +120,7 @@ static const struct sql_filled {
 	void (*fill)(struct sql *s, struct sql_insert *in);
 	bool later; /* when a statement first uses it: all of the files are read for it */
 } sql_filled[] = {
-	{ "machines", "nttntNNN", sql_fill_machines, false },
-	{ "recordings", "ntttttNNNN", sql_fill_recordings, false },
+	{ "recordings", "nttntNNNtttttNNNN", sql_fill_recordings, false },
 	{ "cpus", "tnn", sql_fill_cpus, false },
 	{ "vcpus", "ttnnn", sql_fill_vcpus, false },
 	{ "_option", "nnnt", sql_fill_options, false },

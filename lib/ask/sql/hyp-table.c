@@ -23,9 +23,10 @@ struct sql_span_cursor {
 	struct sql_pass *passes;
 	size_t n_passes, pass, feed; /* the feed that is read; by time: all are */
 	bool seen[256];		     /* reasons, in the first pass of each range: for word 0 */
-	/* the row */
-	struct sql_span span;
-	size_t stream;
+	struct sql_span_row {
+		struct sql_span span;
+		size_t stream;
+	} rows[SQL_ROWS];
 };
 
 /* A reason of hyp_enter's own is found by the name of Perfetto's event for it, too. */
@@ -176,29 +177,29 @@ static int sql_span_seek(struct sql_span_cursor *c, size_t feed, int word)
 }
 
 /* Notes the name that this kernel's hyp_enter gives the row's reason, if that has no event of its own. */
-static bool sql_span_note(struct sql_span_cursor *c)
+static bool sql_span_note(struct sql_span_cursor *c, const struct sql_span_row *row)
 {
 	struct sql *s = c->c.sql;
 
-	if (c->same < 0 || sql_span_word(&c->span) != c->same)
+	if (c->same < 0 || sql_span_word(&row->span) != c->same)
 		return false;
 	sql_note(s,
 		 "%s: this kernel has no event %s: rows are those that its hyp_enter calls %s, without the "
 		 "event's arguments",
-		 sql_input(s, c->stream)->machine, c->c.want.reason, s->hyp->words[c->same]);
+		 sql_input(s, row->stream)->machine, c->c.want.reason, s->hyp->words[c->same]);
 	return true;
 }
 
-static int sql_span_give_row(struct sql_span_cursor *c, struct sql_feed *f)
+static int sql_span_give_row(struct sql_span_cursor *c, struct sql_feed *f, struct sql_span_row *row)
 {
-	c->span = f->v[f->i++];
-	c->stream = f->stream;
-	f->noted = f->noted || sql_span_note(c);
+	row->span = f->v[f->i++];
+	row->stream = f->stream;
+	f->noted = f->noted || sql_span_note(c, row);
 	return 1;
 }
 
 /* All feeds side by side: the earliest. */
-static int sql_span_next_by_time(struct sql_span_cursor *c)
+static int sql_span_next_by_time(struct sql_span_cursor *c, struct sql_span_row *row)
 {
 	struct sql_feed *first = NULL;
 
@@ -212,11 +213,11 @@ static int sql_span_next_by_time(struct sql_span_cursor *c)
 		if (ret && (!first || f->v[f->i].ts < first->v[first->i].ts))
 			first = f;
 	}
-	return first ? sql_span_give_row(c, first) : 0;
+	return first ? sql_span_give_row(c, first, row) : 0;
 }
 
 /* One feed after the other, pass after pass. */
-static int sql_span_next_by_pass(struct sql_span_cursor *c)
+static int sql_span_next_by_pass(struct sql_span_cursor *c, struct sql_span_row *row)
 {
 	while (c->pass < c->n_passes) {
 		const struct sql_pass *p = &c->passes[c->pass];
@@ -227,7 +228,7 @@ static int sql_span_next_by_pass(struct sql_span_cursor *c)
 		if (c->feed < p->to && (p->word <= 0 || c->seen[p->word])) {
 			ret = sql_span_seek(c, c->feed, p->word);
 			if (ret)
-				return ret < 0 ? ret : sql_span_give_row(c, &c->feeds[c->feed]);
+				return ret < 0 ? ret : sql_span_give_row(c, &c->feeds[c->feed], row);
 			sql_feed_begin(&c->feeds[c->feed], c->c.sql, c->feeds[c->feed].stream);
 			c->feed++;
 			continue;
@@ -239,7 +240,7 @@ static int sql_span_next_by_pass(struct sql_span_cursor *c)
 }
 
 /* The one with the id, once: from its hyp_enter on. */
-static int sql_span_one(struct sql_span_cursor *c)
+static int sql_span_one(struct sql_span_cursor *c, struct sql_span_row *row)
 {
 	struct sql *s = c->c.sql;
 	int64_t id = c->c.want.id.from;
@@ -248,34 +249,39 @@ static int sql_span_one(struct sql_span_cursor *c)
 	struct sql_scan *r;
 	int ret;
 
-	c->stream = sql_id_stream(id);
-	if (c->c.row || id < 0 || sql_id_kind(id) != ID_HYP || c->stream >= s->n_streams ||
-	    !s->streams[c->stream].hyp)
+	row->stream = sql_id_stream(id);
+	if (c->c.row || id < 0 || sql_id_kind(id) != ID_HYP || row->stream >= s->n_streams ||
+	    !s->streams[row->stream].hyp)
 		return 0;
-	for (ret = sql_record(s, c->stream, sql_id_record(id), &r); ret == 1; ret = sql_record_next(r)) {
+	for (ret = sql_record(s, row->stream, sql_id_record(id), &r); ret == 1; ret = sql_record_next(r)) {
 		sql_spans_feed(&k, r->t, &r->run, r->at - 1, r->at);
-		found = sql_spans_next(s, &k, &c->span);
+		found = sql_spans_next(s, &k, &row->span);
 		if (found || !k.visit.open)
 			break;
 	}
-	if (ret < 0 || (!found && !sql_span_last(s, &k, &c->span)))
+	if (ret < 0 || (!found && !sql_span_last(s, &k, &row->span)))
 		return ret < 0 ? ret : 0;
 	/* only now are its words known; SQLite does not test reasons again */
 	sql_span_wanted(c);
-	if (!sql_span_fits(c, &c->span, -1))
+	if (!sql_span_fits(c, &row->span, -1))
 		return 0;
-	sql_span_note(c);
+	sql_span_note(c, row);
 	return 1;
 }
 
 static int sql_span_next(struct sql_cursor *cursor)
 {
 	struct sql_span_cursor *c = (struct sql_span_cursor *)cursor;
-	enum sql_order order = cursor->want.order;
+	bool by_time = cursor->want.order == ORDER_ANY || cursor->want.order == ORDER_TS;
+	int n = 0, ret = 1;
 
 	if (c->by_id)
-		return sql_span_one(c);
-	return order == ORDER_ANY || order == ORDER_TS ? sql_span_next_by_time(c) : sql_span_next_by_pass(c);
+		return sql_span_one(c, c->rows);
+	while (n < SQL_ROWS && ret == 1) {
+		ret = by_time ? sql_span_next_by_time(c, &c->rows[n]) : sql_span_next_by_pass(c, &c->rows[n]);
+		n += ret == 1;
+	}
+	return ret < 0 ? ret : n;
 }
 
 enum sql_span_what {
@@ -303,57 +309,57 @@ static int64_t sql_span_number(const struct sql_cursor *cursor)
 {
 	const struct sql_span_cursor *c = (const struct sql_span_cursor *)cursor;
 
-	return sql_id(ID_HYP, c->stream, c->span.record);
+	return sql_id(ID_HYP, c->rows[cursor->at].stream, c->rows[cursor->at].span.record);
 }
 
-static struct sql_cell sql_span_column(struct sql_cursor *cursor, int i)
+static struct cell sql_span_column(struct sql_cursor *cursor, int i)
 {
-	const struct sql_span_cursor *c = (const struct sql_span_cursor *)cursor;
+	const struct sql_span_row *row = &((const struct sql_span_cursor *)cursor)->rows[cursor->at];
 	const struct sql *s = cursor->sql;
-	const char *reason = s->hyp->words[c->span.reason];
+	const char *reason = s->hyp->words[row->span.reason];
 	int what = cursor->table->columns[i].what;
 
 	switch (what) {
 	case SPAN_ID:
 		return sql_number(sql_span_number(cursor));
 	case SPAN_MACHINE_ID:
-		return sql_number((int64_t)s->streams[c->stream].input);
+		return sql_number((int64_t)s->streams[row->stream].input);
 	case SPAN_EVENT:
-		return sql_number(sql_id(ID_EVENT, c->stream, c->span.record));
+		return sql_number(sql_id(ID_EVENT, row->stream, row->span.record));
 	case SPAN_CPU:
-		return sql_number(s->streams[c->stream].cpu);
+		return sql_number(s->streams[row->stream].cpu);
 	case SPAN_TS:
-		return sql_number(sql_ts(c->span.ts));
+		return sql_number(sql_ts(row->span.ts));
 	case SPAN_DUR:
-		return c->span.dur >= 0 ? sql_number(c->span.dur) : SQL_NOTHING;
+		return row->span.dur >= 0 ? sql_number(row->span.dur) : SQL_NOTHING;
 	case SPAN_VCPU:
-		return c->span.vcpu ? sql_number(c->span.vcpu) : SQL_NOTHING;
+		return row->span.vcpu ? sql_number(row->span.vcpu) : SQL_NOTHING;
 	case SPAN_GUEST:
 	case SPAN_GUEST_VCPU:
-		return sql_vcpu(sql_input(s, c->stream), c->span.vcpu, what == SPAN_GUEST);
+		return sql_vcpu(sql_input(s, row->stream), row->span.vcpu, what == SPAN_GUEST);
 	case SPAN_TRACK:
-		return sql_number((int64_t)c->stream);
+		return sql_number((int64_t)row->stream);
 	case SPAN_DEPTH:
 		return sql_number(0);
 	case SPAN_REASON:
 		return sql_text(reason);
 	case SPAN_REASON_EVENT:
-		return sql_text(s->hyp->words[sql_span_word(&c->span)]);
+		return sql_text(s->hyp->words[sql_span_word(&row->span)]);
 	case SPAN_NAME:
 		return sql_text(reason ?: "hyp");
 	case SPAN_LEFT:
-		return sql_text(s->hyp->words[c->span.left]);
+		return sql_text(s->hyp->words[row->span.left]);
 	case SPAN_ENDED:
-		return sql_text(c->span.dur == SPAN_DUR_LOST   ? "lost"
-				: c->span.dur == SPAN_DUR_OPEN ? "open"
-							       : "exit");
+		return sql_text(row->span.dur == SPAN_DUR_LOST	 ? "lost"
+				: row->span.dur == SPAN_DUR_OPEN ? "open"
+								 : "exit");
 	case SPAN_MACHINE:
-		return sql_text(sql_input(s, c->stream)->machine);
+		return sql_text(sql_input(s, row->stream)->machine);
 	case SPAN_CATEGORY:
 		return sql_text("hyp");
 	case SQL_UTC_NS:
 	case SQL_UTC_BOUND:
-		return sql_utc(s, s->streams[c->stream].input, c->span.ts, 0, what);
+		return sql_utc(s, s->streams[row->stream].input, row->span.ts, 0, what);
 	}
 	return SQL_NOTHING;
 }

@@ -158,13 +158,13 @@ static int sql_relative_next(struct sql_cursor *cursor)
 	return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : code == SQLITE_INTERRUPT ? -EINTR : -EIO;
 }
 
-static struct sql_cell sql_relative_column(struct sql_cursor *cursor, int i)
+static struct cell sql_relative_column(struct sql_cursor *cursor, int i)
 {
 	sqlite3_stmt *stmt = ((struct sql_relative_cursor *)cursor)->stmt;
 
 	if (sqlite3_column_type(stmt, i) == SQLITE_INTEGER)
 		return sql_number(sqlite3_column_int64(stmt, i));
-	return (struct sql_cell){ .kind = SQL_CELL_COPY, .text = (const char *)sqlite3_column_text(stmt, i) };
+	return (struct cell){ .kind = CELL_COPY, .text = (const char *)sqlite3_column_text(stmt, i) };
 }
 
 static int64_t sql_relative_number(const struct sql_cursor *cursor)

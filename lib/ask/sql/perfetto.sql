@@ -21,12 +21,12 @@ SELECT NULL, name, 'single', NULL, str_value, machine_id, NULL FROM (
 WHERE str_value <> '';
 
 CREATE VIEW machine(id, raw_id, name, sysname, release, version, arch) AS
-SELECT id, id, name,
-  (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.id AND d.name = 'system_name'),
-  (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.id AND d.name = 'system_release'),
-  (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.id AND d.name = 'system_version'),
-  (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.id AND d.name = 'system_machine')
-FROM machines AS m;
+SELECT machine_id, machine_id, machine,
+  (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.machine_id AND d.name = 'system_name'),
+  (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.machine_id AND d.name = 'system_release'),
+  (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.machine_id AND d.name = 'system_version'),
+  (SELECT str_value FROM metadata AS d WHERE d.machine_id = m.machine_id AND d.name = 'system_machine')
+FROM recordings AS m;
 
 CREATE VIEW cpu(id, ucpu, cpu, cluster_id, processor, machine_id, capacity, arg_set_id) AS
 SELECT machine_id << 12 | cpu, machine_id << 12 | cpu, cpu, NULL, NULL, machine_id, NULL, NULL FROM cpus;
@@ -103,14 +103,14 @@ CREATE VIEW thread_state(id, ts, dur, cpu, utid, state, io_wait, blocked_functio
   irq_context, ucpu) AS
 SELECT id << 2 | kind, ts, iif(end_ts IS NULL OR lost OR (next_kind = 0 AND kind <> 1), -1, end_ts - ts), cpu,
   machine_id << 32 | tid, state, NULL, NULL, waker, NULL, NULL, machine_id << 12 | cpu
-FROM (SELECT _state.* FROM machines AS m CROSS JOIN _state ON machine_id = m.id LIMIT -1);
+FROM (SELECT _state.* FROM recordings AS m CROSS JOIN _state ON _state.machine_id = m.machine_id LIMIT -1);
 
 -- Processes that files name, and those whose begin or exec was recorded
 CREATE VIEW process(upid, id, pid, name, start_ts, end_ts, parent_upid, uid, android_appid, android_user_id,
   cmdline, arg_set_id, machine_id) AS
 SELECT machine_id << 32 | pid, machine_id << 32 | pid, pid, max(name), max(ts), NULL, NULL, NULL, NULL, NULL,
   max(cmdline), NULL, machine_id
-FROM (SELECT id AS machine_id, 0 AS pid, NULL AS name, NULL AS ts, NULL AS cmdline FROM machines
+FROM (SELECT machine_id, 0 AS pid, NULL AS name, NULL AS ts, NULL AS cmdline FROM recordings
   UNION ALL SELECT machine_id, number, substr(rest, length(rtrim(rest, replace(rest, '/', ''))) + 1), NULL, rest
     FROM (SELECT machine_id, number, substr(rest, instr(rest, ' ') + 1) AS rest
       FROM (SELECT machine_id, number, substr(text, instr(text, ' ') + 1) AS rest FROM _option WHERE id = 10))
@@ -128,7 +128,7 @@ SELECT utid, utid, utid & 4294967295, name, NULL, NULL, iif(utid IN (SELECT upid
   iif(utid IN (SELECT upid FROM process), 1, NULL), utid & 4294967295 = 0, utid >> 32, NULL
 FROM (SELECT utid, name, max(ts)
   FROM (SELECT machine_id << 32 | tid AS utid, name, -1 AS ts FROM threads WHERE tid <> 0
-    UNION ALL SELECT id << 32, 'swapper', -1 FROM machines
+    UNION ALL SELECT machine_id << 32, 'swapper', -1 FROM recordings
     UNION ALL SELECT machine_id << 32 | tid, comm, ts FROM _switch WHERE tid <> 0
     UNION ALL SELECT machine_id << 32 | prev_tid, prev_comm, ts FROM _switch WHERE prev_tid <> 0
     UNION ALL SELECT machine_id << 32 | extract_arg(id, 'pid'), extract_arg(id, 'comm'), ts
@@ -171,8 +171,8 @@ UNION ALL SELECT 4 << 50 | v.rowid & 0xffffffffffff, v.ts, v.dur, 2 << 44 | v.ma
   4 << 50 | v.rowid & 0xffffffffffff, v.cpu, v.machine
   FROM thread_states AS v WHERE v.state = 'stolen'
 UNION ALL SELECT s.id, s.ts, s.dur, 3 << 44 | s.utid, NULL, s.name, s.level, s.parent, s.id, NULL, NULL, NULL, NULL,
-  NULL, s.id, NULL, m.name
-  FROM _thread_slice AS s JOIN machines AS m ON m.id = s.utid >> 32;
+  NULL, s.id, NULL, m.machine
+  FROM _thread_slice AS s JOIN recordings AS m ON m.machine_id = s.utid >> 32;
 
 CREATE VIEW thread_slice(id, ts, dur, category, name, track_id, thread_name, utid, tid, process_name, upid, pid,
   depth, parent_id, arg_set_id, thread_ts, thread_dur) AS

@@ -17,9 +17,9 @@ static struct pass_part sql_reading_part(struct sql *s)
 /* utc_ns or utc_bound; -1: unknown. */
 static int64_t sql_reading_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what)
 {
-	struct sql_cell cell = sql_utc(s, input, ts, bound, what);
+	struct cell cell = sql_utc(s, input, ts, bound, what);
 
-	return cell.kind == SQL_CELL_NUMBER ? cell.number : -1;
+	return cell.kind == CELL_NUMBER ? cell.number : -1;
 }
 
 void sql_fill_findings(struct sql *s, struct sql_insert *in)
@@ -134,18 +134,23 @@ static int sql_chain_row(void *ctx, const struct latency_worst *chain, const str
 		   sql_reading_utc(s, v->input, v->ts, v->bound, SQL_UTC_BOUND));
 	buf_release(&guest);
 	buf_release(&queue);
-	return sql_stopped(s) ? -EINTR : c->in->ret;
+	return c->in->ret;
 }
 
-/* All presets by one pass, but those whose files are read twice. */
+/* As a plan's `stopped`. */
+static bool sql_chain_stopped(void *ctx)
+{
+	return sql_stopped(((const struct sql_chains *)ctx)->sql);
+}
+
+/* All presets by one pass. */
 void sql_fill_latency(struct sql *s, struct sql_insert *in)
 {
-	struct pass_part parts[PASS_PARTS_MAX] = { sql_reading_part(s) };
+	struct pass_part parts[PASS_PARTS_MAX];
 	struct sql_chains all[PASS_PARTS_MAX] = { 0 };
 	const struct latency_preset *p;
 	struct timeline *t = NULL;
-	size_t n = 0, n_parts = 1;
-	uint64_t damaged = 0;
+	size_t n = 0, n_parts = 0;
 	int ret = timeline_open(&t, s->in, NULL, NULL, &s->once);
 
 	for (; !ret && n < PASS_PARTS_MAX && (p = latency_preset_at(n)); n++) {
@@ -155,24 +160,20 @@ void sql_fill_latency(struct sql *s, struct sql_insert *in)
 		latency_preset_plan(p, s->in, &c->plan);
 		c->plan.queues = false;
 		c->plan.each = sql_chain_row;
+		c->plan.stopped = sql_chain_stopped;
 		c->plan.ctx = c;
 		ret = latency_open(&c->latency, s->in, &c->plan, &s->once);
 		if (ret || !latency_fed(c->latency))
 			continue;
-		if (c->plan.lines) {
-			ret = latency_read(c->latency, &s->once, &damaged);
-		} else {
-			c->begun = true;
-			ret = latency_begin(c->latency, t);
-			n_parts += latency_parts(c->latency, &parts[n_parts]);
-		}
+		c->begun = true;
+		ret = latency_survey(c->latency) ?: latency_begin(c->latency, t);
+		n_parts += latency_parts(c->latency, &parts[n_parts]);
 	}
-	if (!ret && n_parts > 1)
+	if (!ret && n_parts)
 		ret = pass_read(t, NULL, parts, n_parts);
 	for (size_t i = 0; i < n && !ret; i++)
 		ret = all[i].begun ? latency_end(all[i].latency) : 0;
 	in->ret = ret ?: in->ret;
-	merge_damage_join(&s->damaged, damaged);
 	for (size_t i = 0; i < PASS_PARTS_MAX; i++)
 		latency_close(all[i].latency);
 	merge_damage_join(&s->damaged, t ? merge_damaged(t->merge) : 0);

@@ -76,8 +76,7 @@ static void sql_event_close(struct sql_cursor *c)
 }
 
 /* A column that is the same for all events of one kind on one CPU. */
-static struct sql_cell sql_event_kind(const struct sql *s, size_t stream, const struct known_event *k,
-				      int what)
+static struct cell sql_event_kind(const struct sql *s, size_t stream, const struct known_event *k, int what)
 {
 	switch (what) {
 	case EVENT_NAME:
@@ -96,7 +95,7 @@ static struct sql_cell sql_event_kind(const struct sql *s, size_t stream, const 
 	return SQL_NOTHING;
 }
 
-static struct sql_cell sql_event_counted(const struct sql *s, const struct sql_counted *c, int column)
+static struct cell sql_event_counted(const struct sql *s, const struct sql_counted *c, int column)
 {
 	return sql_event_kind(s, c->stream, input_event(sql_input(s, c->stream), c->id),
 			      sql_event_columns[column].what);
@@ -194,7 +193,7 @@ static int sql_event_next(struct sql_cursor *c)
 	return ret;
 }
 
-static struct sql_cell sql_event_text(struct sql_event_cursor *e)
+static struct cell sql_event_text(struct sql_event_cursor *e)
 {
 	struct sql *s = e->c.sql;
 	struct print_record r;
@@ -205,8 +204,8 @@ static struct sql_cell sql_event_text(struct sql_event_cursor *e)
 	if (!ret)
 		print_fields(s->print, &r, &e->ready, 0, &e->text);
 	if (ret || !buf_str(&e->text))
-		return (struct sql_cell){ .kind = SQL_CELL_FAILED };
-	return (struct sql_cell){ .kind = SQL_CELL_COPY, .text = buf_str(&e->text) };
+		return (struct cell){ .kind = CELL_FAILED };
+	return (struct cell){ .kind = CELL_COPY, .text = buf_str(&e->text) };
 }
 
 static int64_t sql_event_number(const struct sql_cursor *c)
@@ -218,7 +217,7 @@ static int64_t sql_event_number(const struct sql_cursor *c)
 	return e->by_id ? c->want.id.from : sql_id(ID_EVENT, e->stream, sql_scan_record(&e->scan));
 }
 
-static struct sql_cell sql_event_column(struct sql_cursor *c, int i)
+static struct cell sql_event_column(struct sql_cursor *c, int i)
 {
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
 	unsigned int id;

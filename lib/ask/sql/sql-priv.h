@@ -171,40 +171,30 @@ struct sql_column {
 	int what; /* its value's number; 0: column() goes by the place */
 };
 
-/* A column's value. */
-struct sql_cell {
-	enum { SQL_CELL_NULL, SQL_CELL_NUMBER, SQL_CELL_TEXT, SQL_CELL_COPY, SQL_CELL_FAILED } kind;
-	int64_t number;
-	/* SQL_CELL_TEXT: lives as long as the files; SQL_CELL_COPY: until the next row */
-	const char *text;
-};
-
-static inline struct sql_cell sql_number(int64_t v)
+static inline struct cell sql_number(int64_t v)
 {
-	return (struct sql_cell){ .kind = SQL_CELL_NUMBER, .number = v };
+	return (struct cell){ .kind = CELL_NUMBER, .number = v };
 }
 
 /* NULL: NULL. */
-static inline struct sql_cell sql_text(const char *text)
+static inline struct cell sql_text(const char *text)
 {
-	return (struct sql_cell){ .kind = text ? SQL_CELL_TEXT : SQL_CELL_NULL, .text = text };
+	return (struct cell){ .kind = text ? CELL_TEXT : CELL_NULL, .text = text };
 }
 
-#define SQL_NOTHING ((struct sql_cell){ 0 })
+#define SQL_NOTHING ((struct cell){ 0 })
 /* SQLite's code. */
-static inline int sql_cell_give(struct sql_cell v, sqlite3_context *to)
+static inline int sql_cell_give(struct cell v, sqlite3_context *to)
 {
-	if (v.kind == SQL_CELL_NUMBER)
+	if (v.kind == CELL_NUMBER)
 		sqlite3_result_int64(to, v.number);
-	else if (v.kind != SQL_CELL_NULL && v.kind != SQL_CELL_FAILED)
-		sqlite3_result_text(to, v.text, -1,
-				    v.kind == SQL_CELL_TEXT ? SQLITE_STATIC : SQLITE_TRANSIENT);
-	return v.kind == SQL_CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
+	else if (v.kind != CELL_NULL && v.kind != CELL_FAILED)
+		sqlite3_result_text(to, v.text, -1, v.kind == CELL_TEXT ? SQLITE_STATIC : SQLITE_TRANSIENT);
+	return v.kind == CELL_FAILED ? SQLITE_NOMEM : SQLITE_OK;
 }
 
 /* The value of such a column, of a row of an input at ts; bound: that of ts, UINT64_MAX: unknown. */
-static inline struct sql_cell sql_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound,
-				      int what)
+static inline struct cell sql_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what)
 {
 	uint64_t utc;
 
@@ -220,17 +210,20 @@ struct sql_cursor {
 	struct sql *sql;
 	struct sql_want want;
 	bool over, copied; /* copied: rows are those of `copy` */
-	int64_t row;
-	char number[24]; /* sql_number_text() */
+	int64_t row;	   /* counted from 1 */
+	size_t at, n;	   /* the row, of those that next() has made */
+	char number[24];   /* sql_number_text() */
 	sqlite3_stmt *copy;
 };
 
 /* A row has one such cell. */
-static inline struct sql_cell sql_number_text(struct sql_cursor *c, int64_t v)
+static inline struct cell sql_number_text(struct sql_cursor *c, int64_t v)
 {
 	snprintf(c->number, sizeof(c->number), "%" PRId64, v);
-	return (struct sql_cell){ .kind = SQL_CELL_COPY, .text = c->number };
+	return (struct cell){ .kind = CELL_COPY, .text = c->number };
 }
+
+#define SQL_ROWS 256 /* that next() makes at once, about */
 
 struct sql_table {
 	const char *name;
@@ -242,10 +235,13 @@ struct sql_table {
 	bool sets;	       /* several rows have one id */
 	uint64_t counted;      /* the columns, as bits, that rows may be counted by: counted.c */
 	size_t size;	       /* of its cursor, which begins with a struct sql_cursor */
-	/* From the beginning, by c->want; then row by row: 1; 0: the end. Leaves nothing open on an error. */
+	/*
+	 * From the beginning, by c->want; then the next rows, at least one: their number; 0: the end. Leaves
+	 * nothing open on an error. column() and number() are of the row c->at of them.
+	 */
 	int (*filter)(struct sql_cursor *c);
 	int (*next)(struct sql_cursor *c);
-	struct sql_cell (*column)(struct sql_cursor *c, int i);
+	struct cell (*column)(struct sql_cursor *c, int i);
 	/* Of what the cursor has behind its struct sql_cursor, which is zeroed before each filter(). */
 	void (*close)(struct sql_cursor *c);
 	/*
@@ -296,7 +292,7 @@ int sql_perfetto_add(struct sql *s);
 extern const char sql_perfetto_text[], sql_tables_text[]; /* perfetto.sql, tables.sql */
 
 /* Of a host's thread: its guest's name, or the number of the vCPU that it runs. */
-static inline struct sql_cell sql_vcpu(const struct input *in, int32_t tid, bool guest)
+static inline struct cell sql_vcpu(const struct input *in, int32_t tid, bool guest)
 {
 	const struct offset_guest *of = NULL;
 	const struct offset_vcpu *vcpu = tid > 0 ? input_vcpu(in, tid, &of) : NULL;
@@ -396,7 +392,7 @@ struct sql_counted {
 	uint64_t n;
 };
 
-typedef struct sql_cell sql_kinds_cell(const struct sql *s, const struct sql_counted *c, int column);
+typedef struct cell sql_kinds_cell(const struct sql *s, const struct sql_counted *c, int column);
 
 /* Zero-initialised = none; v is the caller's to free. */
 struct sql_kinds {

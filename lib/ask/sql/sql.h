@@ -2,6 +2,7 @@
 #ifndef HYPTRACE_SQL_H
 #define HYPTRACE_SQL_H
 
+#include "base/cell.h"
 #include "read/inputs.h"
 
 /*
@@ -17,6 +18,12 @@ int sql_open(struct sql **out, const struct inputs *in, const struct log *log);
 void sql_close(struct sql *s);
 /* Ends the statement that runs, if any; from a signal's handler, too. */
 void sql_interrupt(struct sql *s);
+
+/* Names of the tables: of all that can be known of a recording; of other views of the same. */
+#define SQL_TABLES                                                                                           \
+	"clocks findings hyp_calls kvm_exits latency lost recordings spans steal thread_states threads "     \
+	"vcpu_states"
+#define SQL_TABLES_MORE "args cpus events pkvm_hypervisor_events slices vcpus"
 
 struct sql_value {
 	enum sql_kind { SQL_NULL, SQL_INTEGER, SQL_REAL, SQL_TEXT } kind;
@@ -46,7 +53,7 @@ struct sql_sink {
 int sql_run(struct sql *s, const char *text, const struct sql_sink *sink, void *ctx, char why[SQL_WHY_MAX]);
 /* The rows of "SELECT * FROM name" without SQLite, which takes half the time. -ENOENT: SQLite keeps that
  * table. */
-int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink, void *ctx);
+int sql_read_table(struct sql *s, const char *name, const struct cell_sink *sink, void *ctx);
 #define SQL_COLUMNS_MAX 64 /* of a table, or a statement */
 /* Whether a text of a prompt is whole: its last statement ends with a semicolon. */
 bool sql_whole(const char *text);

@@ -83,8 +83,8 @@ struct sql_state_cursor {
 	struct sql_scan scan;
 	struct step_batch batch;
 	struct states *states;
-	struct state_span *v; /* spans that the last run of records ended */
-	size_t n, i;	      /* v[i] is the row */
+	struct state_span *v; /* spans that the last run of records ended: rows */
+	size_t n;
 	bool ended;
 };
 
@@ -116,7 +116,6 @@ static int sql_state_filter(struct sql_cursor *cursor)
 	struct sql *s = cursor->sql;
 	int ret;
 
-	c->i = SIZE_MAX; /* in front of the first */
 	ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
 	if (ret)
 		return ret;
@@ -154,36 +153,33 @@ static int sql_state_more(struct sql_state_cursor *c)
 static int sql_state_next(struct sql_cursor *cursor)
 {
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+	int ret;
 
-	for (c->i++; c->i >= c->n; c->i = 0) {
-		int ret = sql_state_more(c);
-
-		if (ret != 1)
-			return ret;
-	}
-	return 1;
+	do
+		ret = sql_state_more(c);
+	while (ret == 1 && !c->n);
+	return ret == 1 ? (int)c->n : ret;
 }
 
-static struct sql_cell sql_state_comm(const struct sql *s, size_t input, int32_t pid)
+static struct cell sql_state_comm(const struct sql *s, size_t input, int32_t pid)
 {
 	return pid != STATE_NO_TASK && input != STATE_NO_INPUT ? sql_text(sql_comm(s, input, pid))
 							       : SQL_NOTHING;
 }
 
 /* none: the number that stands for no number. */
-static struct sql_cell sql_state_number(uint64_t v, uint64_t none)
+static struct cell sql_state_number(uint64_t v, uint64_t none)
 {
 	return v == none ? SQL_NOTHING : sql_number(sql_ts(v));
 }
 
-static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
+static struct cell sql_state_column(struct sql_cursor *cursor, int i)
 {
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
-	const struct state_span *v = &c->v[c->i];
+	const struct state_span *v = &c->v[cursor->at];
 	const struct sql *s = cursor->sql;
 	int what = cursor->table->columns[i].what;
 	bool stolen = v->state == STATE_STOLEN && cursor->table == &sql_steal_table;
-	const char *text;
 
 	switch (what) {
 	case STATE_TS:
@@ -220,8 +216,7 @@ static struct sql_cell sql_state_column(struct sql_cursor *cursor, int i)
 			return sql_text(state_name(v->state));
 		return sql_text(v->by == STATE_UNKNOWN ? NULL : state_name(v->by));
 	case STATE_REASON:
-		text = states_reason(c->states, v);
-		return text ? (struct sql_cell){ .kind = SQL_CELL_COPY, .text = text } : SQL_NOTHING;
+		return sql_text(states_reason(c->states, v));
 	case STATE_CLASS:
 		if (v->why == STEP_KVM_EXIT && v->class < 64)
 			return sql_text(esr_ec_name((unsigned int)v->class));

@@ -107,6 +107,17 @@ static int sql_table_close(sqlite3_vtab_cursor *cursor)
 	return SQLITE_OK;
 }
 
+/* The next rows. The count of them, 0: the end, -errno. */
+static int sql_cursor_more(struct sql_cursor *c)
+{
+	int ret = c->table->next(c);
+
+	c->at = 0;
+	c->n = ret > 0 ? (size_t)ret : 0;
+	c->sql->rows += c->n;
+	return ret;
+}
+
 static int sql_table_next(sqlite3_vtab_cursor *cursor)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
@@ -117,13 +128,10 @@ static int sql_table_next(sqlite3_vtab_cursor *cursor)
 		c->over = ret != SQLITE_ROW;
 		return ret == SQLITE_ROW || ret == SQLITE_DONE ? SQLITE_OK : ret;
 	}
-	ret = c->table->next(c);
-	if (ret < 0)
-		return sql_table_failed(c, ret);
+	ret = ++c->at < c->n ? 1 : sql_cursor_more(c);
 	c->over = !ret;
 	c->row++;
-	c->sql->rows += (unsigned int)ret;
-	return SQLITE_OK;
+	return ret < 0 ? sql_table_failed(c, ret) : SQLITE_OK;
 }
 
 static int sql_table_filter(sqlite3_vtab_cursor *cursor, int order, const char *text, int n,
@@ -138,6 +146,7 @@ static int sql_table_filter(sqlite3_vtab_cursor *cursor, int order, const char *
 	if (ret != SQLITE_OK)
 		return ret;
 	c->row = 0;
+	c->at = c->n = 0;
 	c->over = c->want.nothing;
 	if (c->over)
 		return SQLITE_OK;
@@ -210,12 +219,31 @@ int sql_tables_add(struct sql *s)
 	return ret;
 }
 
-int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink, void *ctx)
+/* The cursor's rows from `from` to `to`. */
+static int sql_read_rows(struct sql_cursor *c, size_t from, size_t to, const struct cell_sink *sink,
+			 void *ctx)
 {
-	static const enum sql_kind kinds[] = {
-		[SQL_CELL_NUMBER] = SQL_INTEGER, [SQL_CELL_TEXT] = SQL_TEXT, [SQL_CELL_COPY] = SQL_TEXT
-	};
-	struct sql_value values[SQL_COLUMNS_MAX];
+	struct cell cells[CELLS_MAX];
+	int ret = 0;
+
+	for (size_t i = 0; i < c->table->n; i++) {
+		size_t n = 0;
+
+		for (c->at = from; c->at < to && !ret; c->at++) {
+			cells[n++] = c->table->column(c, (int)i);
+			if (cells[n - 1].kind == CELL_FAILED)
+				return -ENOMEM;
+			if (cells[n - 1].kind == CELL_COPY || c->at + 1 == to) {
+				ret = sink->cells(ctx, i, cells, n);
+				n = 0;
+			}
+		}
+	}
+	return ret ?: sink->rows(ctx, to - from);
+}
+
+int sql_read_table(struct sql *s, const char *name, const struct cell_sink *sink, void *ctx)
+{
 	const struct sql_table *t = sql_table_called(name);
 	struct sql_cursor *c;
 	int ret;
@@ -230,16 +258,12 @@ int sql_read_table(struct sql *s, const char *name, const struct sql_sink *sink,
 	c->table = t;
 	sql_want_read(&c->want, ORDER_ANY, "", 0, NULL);
 	ret = t->filter(c);
-	while (!ret && (ret = t->next(c)) == 1) {
-		c->row++;
-		ret = 0;
-		for (size_t i = 0; i < t->n; i++) {
-			struct sql_cell cell = t->column(c, (int)i);
+	while (!ret && (ret = sql_cursor_more(c)) > 0) {
+		size_t n = c->n;
 
-			ret = cell.kind == SQL_CELL_FAILED ? -ENOMEM : ret;
-			values[i] = (struct sql_value){ kinds[cell.kind], cell.number, 0, cell.text };
-		}
-		ret = ret ?: sink->row(ctx, values, t->n);
+		ret = 0;
+		for (size_t at = 0; at < n && !ret; at += CELLS_MAX)
+			ret = sql_read_rows(c, at, n - at < CELLS_MAX ? n : at + CELLS_MAX, sink, ctx);
 	}
 	t->close(c);
 	free(c);

@@ -2,6 +2,7 @@
 #ifndef HYPTRACE_EXPORT_H
 #define HYPTRACE_EXPORT_H
 
+#include "base/cell.h"
 #include "base/decode/mark-lines.h"
 #include "read/timeline.h"
 
@@ -61,38 +62,32 @@ enum anonymize { ANONYMIZE_KEEP, ANONYMIZE_HASH, ANONYMIZE_DROP };
 enum anonymize anonymize_column(const char *table, const char *column, bool text);
 
 /*
- * Parquet files below the directory, which is made: machine=M/system=S/event=E/part-N.parquet;
+ * Parquet files below the directory, which is made: machine=M/system=S/part-N.parquet;
  * hyptrace-export(1) has the columns. job->fd is not used; errors are logged.
  */
 int export_parquet(struct export_job *job, const char *dir, const struct log *log);
 
 /*
  * Tables as Parquet files below a directory, which is made: table=NAME/part-0.parquet, one table after the
- * other. First each of a table's columns, then each row: its cells, and its end.
+ * other. First each of a table's columns, then rows.
  */
 struct parquet_tables; /* opaque */
 
 /* In the files' metadata. Documentation/tables.md has its meaning, and the tables. */
-#define TABLES_VERSION "1"
-
-/* A value of a row: a text, else a number; unknown: null. */
-struct table_cell {
-	bool known;
-	int64_t number;
-	const char *text;
-};
+#define TABLES_VERSION "2"
 
 /* key: of --anonymize, or NULL. -errno, which the log explains. */
 int parquet_tables_open(struct parquet_tables **out, const char *dir, const struct siphash_key *key,
 			const struct log *log);
 /* ret: how the writing went. 0: the directory is in place; else nothing is left, and the log says why. */
 int parquet_tables_close(struct parquet_tables *t, int ret);
-/* -ENOMEM; errors of writing; -EINVAL: a text in a column of numbers, or a number in one of texts. */
+/* -ENOMEM; errors of writing. */
 int parquet_table_begin(struct parquet_tables *t, const char *name);
 int parquet_table_column(struct parquet_tables *t, const char *name, bool text);
-int parquet_table_cell(struct parquet_tables *t, size_t column, const struct table_cell *cell);
-int parquet_table_row(struct parquet_tables *t);
 int parquet_table_end(struct parquet_tables *t);
+/* The rows; ctx: struct parquet_tables. -EINVAL: a text in a column of numbers, or a number in one of texts.
+ */
+extern const struct cell_sink parquet_table;
 
 /*
  * CTF 1.8 traces below a directory, which is made, one for each machine, by babeltrace2's library and its

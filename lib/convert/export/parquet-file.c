@@ -13,22 +13,27 @@
 enum { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
 enum { CONVERTED_UTF8 = 0, CONVERTED_LIST = 3, CONVERTED_UINT_8 = 11, CONVERTED_INT_8 = 15 };
 enum { CODEC_ZSTD = 6 };
-enum { ENCODING_PLAIN = 0, ENCODING_RLE = 3 };
 
-#define NONE (-1)
-
-#define PARQUET_FIELDS_MAX 256 /* a format's others are left out */
+#define NONE		    (-1)
+#define STATISTICS_TEXT_MAX 64
 
 static const struct parquet_column parquet_own[PARQUET_OWN] = {
-	{ "ts", PARQUET_TS, PARQUET_INT64, .bits = 64 },
-	{ "cpu", PARQUET_CPU, PARQUET_INT32, .bits = 32 },
-	{ "pid", PARQUET_PID, PARQUET_INT32, .bits = 32, .optional = true },
-	{ "comm", PARQUET_COMM, PARQUET_BYTES, .optional = true },
-	{ "buffer", PARQUET_BUFFER, PARQUET_BYTES, .optional = false },
-	{ "lost", PARQUET_LOST, PARQUET_INT64, .bits = 64, .optional = true },
-	{ "bound", PARQUET_BOUND, PARQUET_INT64, .bits = 64, .optional = true },
-	{ "utc_ns", PARQUET_UTC, PARQUET_INT64, .bits = 64, .optional = true },
-	{ "utc_bound", PARQUET_UTC_BOUND, PARQUET_INT64, .bits = 64, .optional = true },
+	{ "ts", .type = PARQUET_INT64, .bits = 64 },
+	{ "cpu", .type = PARQUET_INT32, .bits = 32 },
+	{ "pid", .type = PARQUET_INT32, .bits = 32, .optional = true },
+	{ "comm", .type = PARQUET_BYTES, .optional = true },
+	{ "buffer", .type = PARQUET_BYTES },
+	{ "lost", .type = PARQUET_INT64, .bits = 64, .optional = true },
+	{ "bound", .type = PARQUET_INT64, .bits = 64, .optional = true },
+	{ "utc_ns", .type = PARQUET_INT64, .bits = 64, .optional = true },
+	{ "utc_bound", .type = PARQUET_INT64, .bits = 64, .optional = true },
+	{ "event", .type = PARQUET_BYTES },
+};
+
+static const struct parquet_column parquet_unknown[] = {
+	{ "id", NULL, PARQUET_NUMBER, PARQUET_INT32, true, true, 16, .load = { FIELD_NUMBER, 0, 2 } },
+	{ "data", NULL, PARQUET_LIST, PARQUET_INT32, true, true, 8, .load = { FIELD_BYTES, 0, 0 },
+	  .item = { FIELD_NUMBER, 0, 1 }, .address = true },
 };
 
 /* Of the numbers, or the items of an array, that l loads. */
@@ -65,56 +70,73 @@ static bool parquet_column_of_field(struct parquet_column *c, const struct tep_f
 	return true;
 }
 
-static struct parquet_column *parquet_columns_new(size_t n_fields)
+int parquet_file_events(struct parquet_file *f, const struct siphash_key *key)
 {
-	struct parquet_column *v = calloc(PARQUET_OWN + n_fields, sizeof(*v));
-
-	if (v)
-		memcpy(v, parquet_own, sizeof(parquet_own));
-	return v;
+	f->columns = malloc(sizeof(parquet_own));
+	if (!f->columns)
+		return -ENOMEM;
+	memcpy(f->columns, parquet_own, sizeof(parquet_own));
+	f->n_columns = PARQUET_OWN;
+	for (size_t i = 0; i < PARQUET_OWN; i++)
+		f->columns[i].key = i + 1 < PARQUET_OWN ? key : NULL; /* events' names stay */
+	return 0;
 }
 
-int parquet_columns(struct parquet_column **out, size_t *n, const struct tep_event *e, struct arena *kept)
+size_t parquet_fields(const struct tep_event *e)
 {
-	const struct tep_format_field *f = e ? e->format.fields : NULL;
-	struct parquet_column *v = parquet_columns_new(PARQUET_FIELDS_MAX);
-	const char *name;
+	size_t n = 0;
+
+	for (const struct tep_format_field *f = e ? e->format.fields : NULL; f; f = f->next)
+		n++;
+	return e ? n : ARRAY_SIZE(parquet_unknown);
+}
+
+/*
+ * As UTF-8 and unlike those before: engines take Name and name for the same. from: of the first column that
+ * has another one; 0: it is a structure's.
+ */
+static const char *parquet_name(const struct parquet_file *f, size_t from, const char *name,
+				struct arena *kept)
+{
+	name = arena_text(kept, name, strlen(name));
+	name = *name ? name : "_";
+	for (size_t i = from; i < f->n_columns && !kept->bad; i++) {
+		const struct parquet_column *c = &f->columns[i];
+
+		if (!strcasecmp(from || !c->group ? c->name : c->group, name)) {
+			name = arena_printf(kept, "%s_", name);
+			i = from - 1;
+		}
+	}
+	return name;
+}
+
+int parquet_file_fields(struct parquet_file *f, const struct tep_event *e, const struct siphash_key *key,
+			struct arena *kept)
+{
+	size_t from = f->n_columns, room = from + parquet_fields(e);
+	struct parquet_column *v = reallocarray(f->columns, room, sizeof(*v));
+	const struct tep_format_field *field = e ? e->format.fields : NULL;
+	const char *group;
 
 	if (!v)
 		return -ENOMEM;
-	*n = PARQUET_OWN;
-	for (; f && *n < PARQUET_OWN + PARQUET_FIELDS_MAX; f = f->next) {
-		if (!parquet_column_of_field(&v[*n], f))
-			continue;
-		/* as UTF-8 and unlike those before: engines take Name and name for the same */
-		name = arena_text(kept, f->name, strlen(f->name));
-		name = *name ? name : "_";
-		for (size_t i = PARQUET_OWN; i < *n && !kept->bad; i++)
-			if (!strcasecmp(v[i].name, name)) {
-				name = arena_printf(kept, "%s_", name);
-				i = PARQUET_OWN - 1;
-			}
-		v[*n].name = name;
-		++*n;
+	f->columns = v;
+	group = parquet_name(f, 0, e ? e->name : "unknown", kept);
+	if (!e) {
+		memcpy(v + from, parquet_unknown, sizeof(parquet_unknown));
+		f->n_columns = room;
 	}
-	*out = reallocarray(v, *n, sizeof(*v)) ?: v;
+	for (; field && f->n_columns < PARQUET_OWN + PARQUET_FIELDS_MAX; field = field->next)
+		if (parquet_column_of_field(&v[f->n_columns], field)) {
+			v[f->n_columns].name = parquet_name(f, from, field->name, kept);
+			f->n_columns++;
+		}
+	for (size_t i = from; i < f->n_columns; i++) {
+		v[i].group = group;
+		v[i].key = key;
+	}
 	return kept->bad ? -ENOMEM : 0;
-}
-
-int parquet_columns_unknown(struct parquet_column **out, size_t *n)
-{
-	static const struct parquet_column own[] = {
-		{ "id", PARQUET_NUMBER, PARQUET_INT32, true, true, 16, .load = { FIELD_NUMBER, 0, 2 } },
-		{ "data", PARQUET_LIST, PARQUET_INT32, true, true, 8, .load = { FIELD_BYTES, 0, 0 },
-		  .item = { FIELD_NUMBER, 0, 1 }, .address = true },
-	};
-
-	*out = parquet_columns_new(ARRAY_SIZE(own));
-	if (!*out)
-		return -ENOMEM;
-	memcpy(*out + PARQUET_OWN, own, sizeof(own));
-	*n = PARQUET_OWN + ARRAY_SIZE(own);
-	return 0;
 }
 
 /* NONE: it has none. */
@@ -144,26 +166,31 @@ static int parquet_converted_type(const struct parquet_column *c)
 	return (c->is_unsigned ? CONVERTED_UINT_8 : CONVERTED_INT_8) + __builtin_ctz(c->bits) - 3;
 }
 
-/* The root, its columns, and an event's own fields as a group after those; no group may be empty. */
-static void parquet_schema_put(struct thrift *t, const struct parquet_column *v, size_t n)
+/* Whether the column begins a structure of an event's fields. */
+static bool parquet_begins(const struct parquet_column *c, size_t i)
 {
-	const char *root = v[0].what == PARQUET_CELL ? "row" : "event";
-	size_t own = 0, elements;
-	bool fields;
+	return c[i].group && (!i || c[i].group != c[i - 1].group);
+}
 
-	while (own < n && !parquet_is_field(&v[own]))
-		own++;
-	fields = own < n;
-	elements = 1 + fields;
-	for (size_t i = 0; i < n; i++)
-		elements += v[i].what == PARQUET_LIST ? 3 : 1;
+/* The root, its columns, and after those each event's own fields as a group; no group may be empty. */
+static void parquet_schema_put(struct thrift *t, const struct parquet_file *f)
+{
+	const struct parquet_column *v = f->columns;
+	size_t n = f->n_columns, elements = 1, children = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		elements += (v[i].what == PARQUET_LIST ? 3 : 1) + parquet_begins(v, i);
+		children += !v[i].group || parquet_begins(v, i);
+	}
 	thrift_list(t, 2, THRIFT_STRUCT, elements);
-	parquet_element_put(t, root, NONE, NONE, (int)own + fields, NONE);
+	parquet_element_put(t, f->table ? "row" : "event", NONE, NONE, (int)children, NONE);
 	for (size_t i = 0; i < n; i++) {
 		int repetition, converted;
 
-		if (i == own)
-			parquet_element_put(t, "fields", NONE, REQUIRED, (int)(n - own), NONE);
+		for (children = 1; i + children < n && v[i + children].group == v[i].group;)
+			children++;
+		if (parquet_begins(v, i))
+			parquet_element_put(t, v[i].group, NONE, REQUIRED, (int)children, NONE);
 		repetition = v[i].optional ? OPTIONAL : REQUIRED;
 		converted = parquet_converted_type(&v[i]);
 		if (v[i].what != PARQUET_LIST) {
@@ -176,12 +203,32 @@ static void parquet_schema_put(struct thrift *t, const struct parquet_column *v,
 	}
 }
 
+/* Statistics, by which engines pass over row groups: of texts where all are one, as the name of an event. */
+static void parquet_statistics_put(struct thrift *t, const struct parquet_column *c,
+				   const struct parquet_chunk *k)
+{
+	const void *min = k->min, *max = k->max;
+	size_t n = c->type == PARQUET_INT32 ? 4 : c->type == PARQUET_INT64 ? 8 : 0;
+
+	if (k->words && k->words->n == 1 && k->words->plain.len <= 4 + STATISTICS_TEXT_MAX) {
+		min = max = k->words->plain.data + 4;
+		n = k->words->plain.len - 4;
+	}
+	thrift_field(t, 12, THRIFT_STRUCT);
+	thrift_begin(t);
+	thrift_i64(t, 3, (int64_t)k->nulls);
+	if (n && k->n_values) {
+		thrift_bytes(t, 5, max, n);
+		thrift_bytes(t, 6, min, n);
+	}
+	thrift_end(t);
+}
+
 static void parquet_chunk_meta_put(struct thrift *t, const struct parquet_column *c,
 				   const struct parquet_chunk *k, uint64_t at)
 {
-	uint64_t max = htole64(k->max), min = htole64(k->min);
-	size_t size = c->type == PARQUET_INT32 ? 4 : 8, n = 0;
 	const char *path[4];
+	size_t n = 0;
 
 	thrift_begin(t);
 	thrift_i64(t, 2, (int64_t)at);
@@ -189,10 +236,10 @@ static void parquet_chunk_meta_put(struct thrift *t, const struct parquet_column
 	thrift_begin(t);
 	thrift_i32(t, 1, c->type);
 	thrift_list(t, 2, THRIFT_I32, 2);
-	thrift_zigzag(t->out, ENCODING_PLAIN);
+	thrift_zigzag(t->out, k->dictionary ? ENCODING_DICTIONARY : ENCODING_PLAIN);
 	thrift_zigzag(t->out, ENCODING_RLE);
-	if (parquet_is_field(c))
-		path[n++] = "fields";
+	if (c->group)
+		path[n++] = c->group;
 	path[n++] = c->name;
 	if (c->what == PARQUET_LIST) {
 		path[n++] = "list";
@@ -205,33 +252,27 @@ static void parquet_chunk_meta_put(struct thrift *t, const struct parquet_column
 	thrift_i64(t, 5, (int64_t)k->n);
 	thrift_i64(t, 6, (int64_t)k->size);
 	thrift_i64(t, 7, (int64_t)k->page.len);
-	thrift_i64(t, 9, (int64_t)at);
-	if (c->what != PARQUET_LIST) { /* statistics, by which engines pass over row groups */
-		thrift_field(t, 12, THRIFT_STRUCT);
-		thrift_begin(t);
-		thrift_i64(t, 3, (int64_t)k->nulls);
-		if (c->type != PARQUET_BOOL && c->type != PARQUET_BYTES && k->n_values) {
-			thrift_bytes(t, 5, &max, size);
-			thrift_bytes(t, 6, &min, size);
-		}
-		thrift_end(t);
-	}
+	thrift_i64(t, 9, (int64_t)(at + k->dictionary));
+	if (k->dictionary)
+		thrift_i64(t, 11, (int64_t)at);
+	if (c->what != PARQUET_LIST)
+		parquet_statistics_put(t, c, k);
 	thrift_end(t);
 	thrift_end(t);
 }
 
 /* Of a row group whose pages lie in the file from `at` on. */
-static void parquet_group_put(struct parquet_file *f, const struct parquet_chunk *chunks, size_t n_rows,
-			      uint64_t at)
+static void parquet_group_put(struct parquet_file *f, const struct parquet_chunk *const *chunks,
+			      size_t n_rows, uint64_t at)
 {
 	struct thrift t = { .out = &f->groups };
 	uint64_t size = 0, page = at;
 
 	thrift_list(&t, 1, THRIFT_STRUCT, f->n_columns);
 	for (size_t i = 0; i < f->n_columns; i++) {
-		parquet_chunk_meta_put(&t, &f->columns[i], &chunks[i], page);
-		size += chunks[i].size;
-		page += chunks[i].page.len;
+		parquet_chunk_meta_put(&t, &f->columns[i], chunks[i], page);
+		size += chunks[i]->size;
+		page += chunks[i]->page.len;
 	}
 	thrift_i64(&t, 2, (int64_t)size);
 	thrift_i64(&t, 3, (int64_t)n_rows);
@@ -250,11 +291,11 @@ static void parquet_footer_put(struct buf *out, const struct parquet_file *f)
 	uint32_t len;
 
 	thrift_i32(&t, 1, 1);
-	parquet_schema_put(&t, f->columns, f->n_columns);
+	parquet_schema_put(&t, f);
 	thrift_i64(&t, 3, (int64_t)f->rows);
 	thrift_list(&t, 4, THRIFT_STRUCT, f->n_groups);
 	buf_add(out, f->groups.data, f->groups.len);
-	if (f->columns[0].what == PARQUET_CELL) {
+	if (f->table) {
 		thrift_list(&t, 5, THRIFT_STRUCT, 1);
 		thrift_begin(&t);
 		thrift_bytes(&t, 1, tables, sizeof(tables) - 1);
@@ -315,19 +356,21 @@ static int parquet_file_close(int fd, int ret)
 	return close(fd) < 0 && !ret ? -errno : ret;
 }
 
-int parquet_file_group(struct parquet_file *f, int output, const struct parquet_chunk *chunks, size_t n_rows)
+int parquet_file_group(struct parquet_file *f, int output, const struct parquet_chunk *const *chunks,
+		       size_t n_rows)
 {
-	int fd = parquet_file_open(f, output), ret = 0;
-	uint64_t at = f->size;
+	int fd = parquet_file_open(f, output), ret;
+	struct buf pages = { 0 };
 
 	if (fd < 0)
 		return fd;
-	for (size_t i = 0; i < f->n_columns && !ret; i++) {
-		ret = write_all(fd, chunks[i].page.data, chunks[i].page.len);
-		f->size += chunks[i].page.len;
-	}
-	ret = parquet_file_close(fd, ret);
-	parquet_group_put(f, chunks, n_rows, at);
+	for (size_t i = 0; i < f->n_columns; i++)
+		buf_add(&pages, chunks[i]->page.data, chunks[i]->page.len);
+	ret = parquet_file_close(fd, buf_status(&pages) ?: write_all(fd, pages.data, pages.len));
+	parquet_group_put(f, chunks, n_rows, f->size);
+	f->size += pages.len;
+	f->begun = true;
+	buf_release(&pages);
 	return ret ? ret : buf_status(&f->groups);
 }
 
@@ -350,6 +393,7 @@ void parquet_file_release(struct parquet_file *f)
 	free(f->dir);
 	free(f->columns);
 	buf_release(&f->groups);
+	*f = (struct parquet_file){ 0 };
 }
 
 #define PARQUET_NULL	"__HIVE_DEFAULT_PARTITION__"

@@ -6,12 +6,17 @@
 #include "convert/export/thrift.h"
 #include "read/print.h"
 #include "base/arena.h"
+#include "base/cell.h"
+#include "base/map.h"
 
 /*
  * The files of hyptrace export --parquet: what is written of https://parquet.apache.org/docs/file-format is
  * its oldest and plainest part, which every engine reads. A row group has one data page (version 1) for each
- * column, PLAIN and compressed by zstd; levels are runs (RLE).
+ * column, PLAIN or with a dictionary, compressed by zstd; levels are runs (RLE).
  */
+
+/* Parquet's Encoding */
+enum { ENCODING_PLAIN = 0, ENCODING_DICTIONARY = 2, ENCODING_RLE = 3 };
 
 /* ---- columns ------------------------------------------------------------------------ */
 
@@ -19,18 +24,9 @@
 enum parquet_type { PARQUET_BOOL = 0, PARQUET_INT32 = 1, PARQUET_INT64 = 2, PARQUET_BYTES = 6 };
 
 struct parquet_column {
-	const char *name;
+	const char *name, *group; /* group: the structure of an event's fields that it is in; NULL: none */
 	enum parquet_what {
-		PARQUET_TS,
-		PARQUET_CPU,
-		PARQUET_PID,
-		PARQUET_COMM,
-		PARQUET_BUFFER,
-		PARQUET_LOST,
-		PARQUET_BOUND,
-		PARQUET_UTC,
-		PARQUET_UTC_BOUND,
-		PARQUET_CELL,	/* of a table that is no event's */
+		PARQUET_CELL,
 		PARQUET_NUMBER, /* of the event's fields, as those below */
 		PARQUET_TEXT,
 		PARQUET_LIST
@@ -43,19 +39,7 @@ struct parquet_column {
 	const struct siphash_key *key; /* --anonymize: texts are hashed, addresses null. NULL: not */
 };
 
-#define PARQUET_OWN 9 /* the columns that every event has; those of its fields come behind */
-
-static inline bool parquet_is_field(const struct parquet_column *c)
-{
-	return c->what >= PARQUET_NUMBER;
-}
-
-/*
- * Of the event's rows, by its format (NULL: of losses, which have no fields); of rows whose event is not
- * known: its id, and the record's bytes. *out is the caller's to free; kept: has the names. -ENOMEM.
- */
-int parquet_columns(struct parquet_column **out, size_t *n, const struct tep_event *e, struct arena *kept);
-int parquet_columns_unknown(struct parquet_column **out, size_t *n);
+#define PARQUET_OWN 10 /* the columns that every event has; those of fields come after them */
 
 /* ---- a column's values in a row group ------------------------------------------------- */
 
@@ -66,31 +50,65 @@ struct parquet_levels {
 	uint64_t n; /* so many came last */
 };
 
+/* Appends a text, of which each byte that is no UTF-8 becomes U+FFFD. */
+void parquet_text_put(struct buf *out, const char *text, size_t n);
+void parquet_levels_flush(struct parquet_levels *l);
+
+/* The texts of a column, each once, in the order of their appearance. */
+struct parquet_words {
+	struct buf plain; /* as in a dictionary's page: the length, 4 bytes, and the text as it is shown */
+	struct buf texts; /* as they were given */
+	struct parquet_word {
+		size_t at, n; /* in texts */
+	} * v;
+	size_t n;
+	struct map map;
+	struct parquet_seen {
+		const char *text;
+		uint32_t word;
+	} seen[16]; /* by address */
+};
+
+/* parquet_chunk_next keeps the memory for the next group. */
 struct parquet_chunk {
-	struct buf values, page; /* page: with its header, as it goes into the file */
+	struct buf values;	     /* numbers, 8 bytes each; of texts their places in words, 4 bytes */
+	struct parquet_words *words; /* of texts; NULL: none yet */
+	struct buf page;	     /* with its header, and before it the dictionary's: as in the file */
+	size_t dictionary;	     /* bytes of the page that are the dictionary's; 0: there is none */
 	struct parquet_levels def, rep;
-	uint64_t n, n_values; /* nulls and empty lists among the first; in `values` */
+	uint64_t n, n_values; /* nulls and empty lists among the first */
 	uint64_t nulls;
-	uint64_t min, max;
-	uint64_t size; /* bytes of the page as if it were not compressed */
+	uint8_t min[8], max[8]; /* as in the file */
+	uint64_t size;		/* bytes of the pages as if they were not compressed */
 };
 
 /* A row group has so many rows at most, or bytes. */
 #define GROUP_ROWS_MAX	65536
-#define GROUP_BYTES_MAX (8u << 20)
+#define GROUP_BYTES_MAX (16u << 20)
 
-/* Both add a row's value: of a record, whose time can be wrong by `bound` ns; of a PARQUET_CELL column. */
-void parquet_chunk_record(struct parquet_chunk *chunk, const struct parquet_column *c,
-			  const struct inputs *in, const struct print_record *r, uint64_t bound);
-void parquet_chunk_cell(struct parquet_chunk *chunk, const struct parquet_column *c,
-			const struct table_cell *cell);
-/* All so far become a page. -ENOMEM. */
-int parquet_chunk_end(struct parquet_chunk *chunk, const struct parquet_column *c);
+/* Add values: of a PARQUET_CELL column (-EINVAL: another type); of a record's field; nulls. */
+int parquet_chunk_cells(struct parquet_chunk *chunk, const struct parquet_column *c, const struct cell *v,
+			size_t n);
+void parquet_chunk_field(struct parquet_chunk *chunk, const struct parquet_column *c,
+			 const struct merge_record *m);
+void parquet_chunk_nulls(struct parquet_chunk *chunk, const struct parquet_column *c, size_t n);
+
+/* A thread's memory to pack, kept from column to column. Zero-initialised = none. */
+struct parquet_packer {
+	struct ZSTD_CCtx_s *zstd;
+	struct buf body, codes, zip;
+};
+void parquet_packer_release(struct parquet_packer *p);
+/* All so far become chunk->page. -ENOMEM, -EFBIG. */
+int parquet_chunk_end(struct parquet_chunk *chunk, const struct parquet_column *c, struct parquet_packer *p);
+/* The page is written: the next group begins. */
+void parquet_chunk_next(struct parquet_chunk *chunk);
 void parquet_chunk_release(struct parquet_chunk *chunk);
 
 /* ---- files ------------------------------------------------------------------------------ */
 
-#define PARQUET_MAGIC "PAR1"
+#define PARQUET_MAGIC	   "PAR1"
+#define PARQUET_FIELDS_MAX 256 /* of the events of a file; a format's others are left out */
 
 /* DIR/part-N.parquet below the output, and its metadata so far. It is open only while a call writes it. */
 struct parquet_file {
@@ -98,31 +116,52 @@ struct parquet_file {
 	struct parquet_column *columns;
 	size_t n_columns;
 	unsigned int part;
+	bool table;    /* of the tables that have a version */
+	bool begun;    /* it has a group, or one before it of the same columns has: columns are final */
 	uint64_t size; /* bytes; 0: there is none, and the next group makes it */
 	struct buf groups;
 	size_t n_groups;
 	uint64_t rows;
 };
 
-/* Appends a row group. output: the directory that file->dir lies in. -ENOMEM, or why it cannot be written. */
-int parquet_file_group(struct parquet_file *file, int output, const struct parquet_chunk *chunks,
+/* The columns that every event has. -ENOMEM. */
+int parquet_file_events(struct parquet_file *file, const struct siphash_key *key);
+/*
+ * Adds columns of an event's fields, in a structure of its name; e NULL: of records whose event is not known,
+ * their ids and bytes. kept: has the names. -ENOMEM.
+ */
+int parquet_file_fields(struct parquet_file *file, const struct tep_event *e, const struct siphash_key *key,
+			struct arena *kept);
+/* Count of those columns at most. */
+size_t parquet_fields(const struct tep_event *e);
+/*
+ * Appends a row group, of a chunk for each column. output: the directory that file->dir lies in. -ENOMEM, or
+ * why it cannot be written.
+ */
+int parquet_file_group(struct parquet_file *file, int output, const struct parquet_chunk *const *chunks,
 		       size_t n_rows);
 /* Appends what ends the file, which may have no group; the next group begins another. The same errors. */
 int parquet_file_end(struct parquet_file *file, int output);
 void parquet_file_release(struct parquet_file *file);
 
-/* A file with the row group that grows: rows are added to each of its chunks. */
+/* The row group of a file that grows: rows are added to each of its chunks. */
 struct parquet_rows {
-	struct parquet_file file;
-	struct parquet_chunk *chunks; /* by column */
+	struct parquet_file *file;
+	struct parquet_chunk *chunks; /* of the file's first columns, then of those from `fields` on */
+	size_t n_chunks, own, fields; /* own: so many are the first; the group is null in all others */
 	size_t n, bytes;	      /* of the rows; bytes: about */
 };
 
-/* A row of so many bytes has been added. Whether the group is full. */
-static inline bool parquet_rows_full(struct parquet_rows *rows, size_t bytes)
+static inline struct parquet_column *parquet_rows_column(const struct parquet_rows *rows, size_t chunk)
 {
+	return &rows->file->columns[chunk < rows->own ? chunk : rows->fields + chunk - rows->own];
+}
+/* Rows of so many bytes have been added. Whether the group is full, or may be with the next ones. */
+static inline bool parquet_rows_full(struct parquet_rows *rows, size_t n, size_t bytes)
+{
+	rows->n += n;
 	rows->bytes += bytes;
-	return ++rows->n == GROUP_ROWS_MAX || rows->bytes >= GROUP_BYTES_MAX;
+	return rows->n + CELLS_MAX > GROUP_ROWS_MAX || rows->bytes >= GROUP_BYTES_MAX;
 }
 /* The rows so far become a row group. -ENOMEM, or why it cannot be written. */
 int parquet_rows_flush(struct parquet_rows *rows, int output);

@@ -1,31 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * hyptrace export --parquet: a file for each machine and event. Parquet, since it is what DuckDB, Spark,
- * Trino and ClickHouse all read best; by hand, since no library of it is packaged and little of it is needed.
+ * hyptrace export --parquet: a file for each machine and system of events, whose row groups are of one event
+ * each. Parquet, since it is what DuckDB, Spark, Trino and ClickHouse all read best; by hand, since no
+ * library of it is packaged and little of it is needed.
  */
 #include "convert/export/parquet-priv.h"
 #include "base/outfile.h"
 
 #define HELD_MAX     (64u << 20) /* bytes of rows, of all events together */
-#define ROW_BYTES    40		 /* of the columns that each event has, about */
-#define METADATA_MAX (16u << 20) /* bytes of files that are not ended, likewise */
+#define ROW_BYTES    64		 /* of the columns that each event has, about */
+#define METADATA_MAX (4u << 20)	 /* bytes of a file's */
 
 struct parquet {
 	struct export_job *job;
-	struct print *print;
 	struct outfile out;
+	struct parquet_file **files;
 	struct parquet_rows **events, ***slots; /* all; by input and id */
-	size_t n;
-	size_t held, metadata; /* bytes */
+	size_t n_files, n;
+	size_t held; /* bytes */
 	unsigned int parts;
 	struct arena names;
-};
-
-/* A run's. */
-struct parquet_run {
-	struct buf ready; /* for print_begin */
-	struct print_record v[MERGE_RUN_MAX];
-	uint64_t bounds[MERGE_RUN_MAX];
 };
 
 /* Behind the ids of an input's events. */
@@ -38,8 +32,8 @@ static const char *parquet_machine_name(const struct input *in)
 }
 
 /* NULL: no memory. */
-static char *parquet_event_dir(const struct export_job *job, size_t input, const char *system,
-			       const char *name, unsigned int id)
+static char *parquet_system_dir(const struct export_job *job, size_t input, const char *system,
+				unsigned int id)
 {
 	const struct inputs *in = job->in;
 	const char *machine = parquet_machine_name(&in->v[input]);
@@ -49,202 +43,197 @@ static char *parquet_event_dir(const struct export_job *job, size_t input, const
 	/* a second one of a name, and a guest that is called host, get a number */
 	for (size_t i = 0; i < input; i++)
 		taken |= !strcmp(parquet_machine_name(&in->v[i]), machine);
-	buf_addstr(&own, machine);
+	parquet_text_put(&own, machine, strlen(machine)); /* hashed as in tables */
 	if (job->key)
 		anonymize_text(job->key, &own, 0);
 	if (taken)
 		buf_printf(&own, "~%zu", input + 1);
 	parquet_dir(&dir, "machine", buf_str(&own), (unsigned int)input);
 	parquet_dir(&dir, "system", system, id);
-	parquet_dir(&dir, "event", name, id);
 	dir.bad |= own.bad;
 	buf_release(&own);
 	return (char *)buf_str(&dir);
 }
 
-static void parquet_event_free(struct parquet_rows *e)
+/*
+ * The file that the columns of an event join: one of that system that has no rows yet, and room for them, or
+ * a new one. Takes the directory's name.
+ */
+static int parquet_file_find(struct parquet *p, char *dir, size_t fields, struct parquet_file **out)
 {
-	parquet_rows_release(e);
-	free(e);
+	struct parquet_file *f;
+	int ret = -ENOMEM;
+
+	for (size_t i = 0; i < p->n_files && dir; i++) {
+		*out = p->files[i];
+		if (!(*out)->begun && !strcmp((*out)->dir, dir) &&
+		    (*out)->n_columns + fields <= PARQUET_OWN + PARQUET_FIELDS_MAX) {
+			free(dir);
+			return 0;
+		}
+	}
+	f = dir ? calloc(1, sizeof(*f)) : NULL;
+	ret = f ? array_push(&p->files, &p->n_files, &f, sizeof(f)) : ret;
+	if (ret) {
+		free(dir);
+		free(f);
+		return ret;
+	}
+	*f = (struct parquet_file){ .dir = dir, .part = p->parts++ };
+	*out = f;
+	return parquet_file_events(f, p->job->key);
 }
 
 static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struct parquet_rows **out)
 {
 	const struct input *in = &p->job->in->v[input];
 	const struct known_event *known = input_event(in, (unsigned int)slot);
-	const char *system = known ? known->event->system : NULL;
-	const char *name = known ? known->event->name : slot == SLOT_LOSS(in) ? "lost" : "unknown";
-	struct parquet_rows *e = calloc(1, sizeof(*e));
-	int ret = -ENOMEM;
+	const struct tep_event *event = known ? known->event : NULL;
+	char *dir = parquet_system_dir(p->job, input, event ? event->system : NULL, (unsigned int)slot);
+	size_t fields = slot == SLOT_LOSS(in) ? 0 : parquet_fields(event);
+	struct parquet_file *f;
+	int ret = parquet_file_find(p, dir, fields, &f);
+	struct parquet_rows *r = ret ? NULL : calloc(1, sizeof(*r));
 
-	if (!e)
-		return ret;
-	e->file.dir = parquet_event_dir(p->job, input, system, name, (unsigned int)slot);
-	if (e->file.dir)
-		ret = slot == SLOT_UNKNOWN(in) ? parquet_columns_unknown(&e->file.columns, &e->file.n_columns)
-					       : parquet_columns(&e->file.columns, &e->file.n_columns,
-								 known ? known->event : NULL, &p->names);
-	for (size_t i = 0; i < e->file.n_columns && !ret; i++)
-		e->file.columns[i].key = p->job->key;
-	if (!ret) {
-		e->chunks = calloc(e->file.n_columns, sizeof(*e->chunks));
-		ret = e->chunks ? array_push(&p->events, &p->n, &e, sizeof(e)) : -ENOMEM;
+	if (!r || array_push(&p->events, &p->n, &r, sizeof(r))) {
+		free(r);
+		return ret ?: -ENOMEM;
 	}
-	if (ret)
-		parquet_event_free(e);
-	else
-		*out = e;
-	return ret;
-}
-
-/* Ends the event's file. Rows that come later have another. */
-static int parquet_event_end(struct parquet *p, struct parquet_rows *e)
-{
-	p->metadata -= e->file.groups.cap;
-	return e->file.size ? parquet_file_end(&e->file, p->out.fd) : 0;
-}
-
-/* The rows so far become a row group of the file. */
-static int parquet_flush(struct parquet *p, struct parquet_rows *e)
-{
-	int ret;
-
-	if (!e->n)
-		return 0;
-	if (!e->file.size)
-		e->file.part = p->parts++;
-	p->held -= e->bytes;
-	p->metadata -= e->file.groups.cap;
-	ret = parquet_rows_flush(e, p->out.fd);
-	p->metadata += e->file.groups.cap;
-	return ret;
-}
-
-/*
- * Flushes the rows, or ends the files, that are at least half as large as the mean: they hold at least half
- * of all.
- */
-static int parquet_make_room(struct parquet *p, bool files)
-{
-	size_t half = (files ? p->metadata : p->held) / p->n / 2;
-	int ret = 0;
-
-	for (size_t i = 0; i < p->n && !ret; i++) {
-		struct parquet_rows *e = p->events[i];
-
-		if ((files ? e->file.groups.cap : e->bytes) >= half)
-			ret = files ? parquet_event_end(p, e) : parquet_flush(p, e);
-	}
-	return ret;
-}
-
-static int parquet_add(struct parquet *p, const struct print_record *r, uint64_t bound)
-{
-	const struct input *in = &p->job->in->v[r->at->input];
-	size_t slot = !r->m->len ? SLOT_LOSS(in) : r->event ? r->id : SLOT_UNKNOWN(in);
-	struct parquet_rows **slots = p->slots[r->at->input], *e = slots[slot];
-	size_t bytes = ROW_BYTES + r->m->len + (r->event && r->comm ? strlen(r->comm) : 0);
-	int ret = e ? 0 : parquet_event_new(p, r->at->input, slot, &slots[slot]);
-
-	if (ret)
-		return ret;
-	e = slots[slot];
-	for (size_t i = 0; i < e->file.n_columns; i++)
-		parquet_chunk_record(&e->chunks[i], &e->file.columns[i], p->job->in, r, bound);
-	p->held += bytes;
-	if (parquet_rows_full(e, bytes))
-		ret = parquet_flush(p, e);
-	if (!ret && p->held > HELD_MAX)
-		ret = parquet_make_room(p, false);
-	return !ret && p->metadata > METADATA_MAX ? parquet_make_room(p, true) : ret;
-}
-
-static void parquet_run_free(void *own)
-{
-	struct parquet_run *r = own;
-
-	buf_release(&r->ready);
-	free(r);
-}
-
-/* Task names are known, and learned, as report does it. */
-static int parquet_before(void *ctx, struct pipeline_run *run)
-{
-	struct parquet *p = ctx;
-	struct parquet_run *own = run->own ? run->own : calloc(1, sizeof(*own));
-	int ret = 0;
-
-	run->own = own;
-	if (!own)
-		return -ENOMEM;
-	own->ready.len = 0;
-	for (size_t i = 0; i < run->records.n && !ret; i++) {
-		const struct merge_record *m = &run->records.v[i];
-		struct print_record *r = &own->v[i];
-
-		*r = (struct print_record){ .m = m,
-					    .at = merge_stream(p->job->timeline->merge, m),
-					    .pid = -1 };
-		if (!m->len)
-			continue;
-		ret = print_begin(p->print, p->job->timeline, m, r, &own->ready);
-		p->job->records++;
-		p->job->unknown += !r->event;
-	}
-	return ret ?: export_tell(p->job);
-}
-
-/* Times are the host's clock: its own are exact. */
-static int parquet_work(void *ctx, struct pipeline_run *run)
-{
-	const struct parquet *p = ctx;
-	struct parquet_run *own = run->own;
-
-	for (size_t i = 0; i < run->records.n; i++) {
-		const struct input *in = &p->job->in->v[own->v[i].at->input];
-
-		own->bounds[i] = in->guest || in->time.shift.cpus
-					 ? filetime_bound(&in->time, run->records.v[i].raw)
-					 : 0;
-	}
+	*r = (struct parquet_rows){ .file = f, .own = PARQUET_OWN, .fields = f->n_columns };
+	if (fields)
+		ret = parquet_file_fields(f, event, p->job->key, &p->names);
+	r->chunks = calloc(PARQUET_OWN + f->n_columns - r->fields, sizeof(*r->chunks));
+	if (ret || !r->chunks)
+		return ret ?: -ENOMEM;
+	r->n_chunks = PARQUET_OWN + f->n_columns - r->fields;
+	*out = r;
 	return 0;
 }
 
-static int parquet_after(void *ctx, struct pipeline_run *run)
+/* The rows so far become a row group of the file. A file of so many groups ends; a row that comes later
+ * begins another. */
+static int parquet_flush(struct parquet *p, struct parquet_rows *r)
 {
-	struct parquet_run *own = run->own;
-	int ret = 0;
+	int ret;
 
-	for (size_t i = 0; i < run->records.n && !ret; i++)
-		ret = parquet_add(ctx, &own->v[i], own->bounds[i]);
+	p->held -= r->bytes;
+	ret = parquet_rows_flush(r, p->out.fd);
+	for (size_t i = 0; i < r->n_chunks; i++)
+		parquet_chunk_release(&r->chunks[i]);
+	if (ret || r->file->groups.len < METADATA_MAX)
+		return ret;
+	ret = parquet_file_end(r->file, p->out.fd);
+	r->file->part = p->parts++;
 	return ret;
 }
 
-static const struct pipeline_job parquet_job = {
-	.before = parquet_before,
-	.work = parquet_work,
-	.after = parquet_after,
-	.release = parquet_run_free,
-};
+static struct cell parquet_number_cell(bool known, uint64_t v)
+{
+	return (struct cell){ known ? CELL_NUMBER : CELL_NULL, .number = (int64_t)v };
+}
+
+static struct cell parquet_word_cell(enum cell_kind kind, const char *text)
+{
+	return (struct cell){ text ? kind : CELL_NULL, .text = text };
+}
+
+static int parquet_add(struct parquet *p, const struct print_record *r)
+{
+	const struct input *in = &p->job->in->v[r->at->input];
+	size_t slot = !r->m->len ? SLOT_LOSS(in) : r->event ? r->id : SLOT_UNKNOWN(in);
+	const char *name = !r->m->len ? "lost" : r->event ? r->event->event->name : "unknown";
+	struct parquet_rows **e = &p->slots[r->at->input][slot];
+	size_t bytes = ROW_BYTES + 2 * r->m->len, half;
+	/* the host's times are its clock: its own are exact */
+	uint64_t bound = in->guest || in->time.shift.cpus ? filetime_bound(&in->time, r->m->raw) : 0;
+	uint64_t utc, utc_bound = bound;
+	bool known = inputs_utc(p->job->in, in, r->m->ts, &utc, &utc_bound);
+	const struct cell own[PARQUET_OWN] = {
+		parquet_number_cell(true, r->m->ts),
+		parquet_number_cell(true, r->at->cpu),
+		parquet_number_cell(r->event && r->pid >= 0, (uint64_t)r->pid),
+		parquet_word_cell(CELL_COPY, r->event ? r->comm : NULL),
+		parquet_word_cell(CELL_TEXT, reader_info(in->reader)->buffers[r->at->buffer].name),
+		parquet_number_cell(r->m->missed, (uint64_t)r->m->missed),
+		parquet_number_cell(bound <= INT64_MAX, bound),
+		parquet_number_cell(known && utc <= INT64_MAX, utc),
+		parquet_number_cell(known && utc_bound <= INT64_MAX, utc_bound),
+		parquet_word_cell(CELL_TEXT, name),
+	};
+	int ret = *e ? 0 : parquet_event_new(p, r->at->input, slot, e);
+
+	for (size_t i = 0; i < PARQUET_OWN && !ret; i++)
+		ret = parquet_chunk_cells(&(*e)->chunks[i], &(*e)->file->columns[i], &own[i], 1);
+	if (ret)
+		return ret;
+	for (size_t i = PARQUET_OWN; i < (*e)->n_chunks; i++)
+		parquet_chunk_field(&(*e)->chunks[i], parquet_rows_column(*e, i), r->m);
+	p->held += bytes;
+	if (parquet_rows_full(*e, 1, bytes))
+		ret = parquet_flush(p, *e);
+	/* rows of events that are at least half as many as the mean are at least half of all */
+	half = p->held / p->n / 2;
+	for (size_t i = 0; i < p->n && p->held > HELD_MAX && !ret; i++)
+		if (p->events[i]->n && p->events[i]->bytes >= half)
+			ret = parquet_flush(p, p->events[i]);
+	return ret;
+}
+
+/* Task names are known, and learned, as report does it. */
+static int parquet_run(struct parquet *p, struct print *print, const struct merge_run *run)
+{
+	struct buf ready = { 0 };
+	int ret = export_tell(p->job);
+
+	for (size_t i = 0; i < run->n && !ret; i++) {
+		const struct merge_record *m = &run->v[i];
+		struct print_record r = { .m = m, .at = merge_stream(p->job->timeline->merge, m), .pid = -1 };
+
+		ready.len = 0;
+		if (m->len) {
+			ret = print_begin(print, p->job->timeline, m, &r, &ready);
+			p->job->records++;
+			p->job->unknown += !r.event;
+		}
+		ret = ret ?: parquet_add(p, &r);
+	}
+	buf_release(&ready);
+	return ret;
+}
 
 int export_parquet(struct export_job *job, const char *dir, const struct log *log)
 {
-	const struct inputs *in = job->in;
 	struct parquet p = { .job = job };
+	struct print *print = NULL;
+	struct merge_run run = { 0 };
 	int ret = outdir_open(&p.out, dir, log);
 
 	if (ret)
 		return ret;
-	p.slots = inputs_table(in, 2, sizeof(**p.slots));
-	ret = p.slots ? 0 : -ENOMEM;
-	ret = ret ?: print_open(&p.print, in, false) ?: pipeline_work(job->timeline, &parquet_job, &p);
-	for (size_t i = 0; i < p.n && !ret; i++)
-		ret = parquet_flush(&p, p.events[i]) ?: parquet_event_end(&p, p.events[i]);
-	for (size_t i = 0; i < p.n; i++)
-		parquet_event_free(p.events[i]);
+	p.slots = inputs_table(job->in, 2, sizeof(**p.slots));
+	ret = p.slots ? print_open(&print, job->in, false) : -ENOMEM;
+	while (!ret && (ret = merge_take(job->timeline->merge, &run)) == 1)
+		ret = parquet_run(&p, print, &run);
+	for (size_t i = 0; i < p.n_files && !ret; i++) {
+		for (size_t e = 0; e < p.n && !ret; e++)
+			if (p.events[e]->file == p.files[i] && p.events[e]->n)
+				ret = parquet_flush(&p, p.events[e]);
+		if (!ret && p.files[i]->size)
+			ret = parquet_file_end(p.files[i], p.out.fd);
+	}
+	for (size_t i = 0; i < p.n; i++) {
+		parquet_rows_release(p.events[i]);
+		free(p.events[i]);
+	}
+	for (size_t i = 0; i < p.n_files; i++) {
+		parquet_file_release(p.files[i]);
+		free(p.files[i]);
+	}
 	free(p.events);
+	free(p.files);
 	free(p.slots);
-	print_close(p.print);
+	merge_run_release(&run);
+	print_close(print);
 	arena_release(&p.names);
 	return outdir_close(&p.out, ret);
 }

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* A column of a row group as pages: a dictionary where it is shorter, levels and values, compressed by zstd.
+ */
+#include <endian.h>
+#include <zstd.h>
+
+#include "convert/export/parquet-priv.h"
+
+#define PARQUET_ZSTD_LEVEL 1 /* more takes much longer for little */
+/* Numbers have a dictionary of so many at most, if they are not fewer than this; texts always have one. */
+#define NUMBERS_MAX 1024
+#define NUMBERS_FEW 64
+
+/* Parquet's PageType and Encoding */
+enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
+
+void parquet_packer_release(struct parquet_packer *p)
+{
+	ZSTD_freeCCtx(p->zstd);
+	buf_release(&p->body);
+	buf_release(&p->codes);
+	buf_release(&p->zip);
+}
+
+void parquet_levels_flush(struct parquet_levels *l)
+{
+	if (l->n) {
+		thrift_varint(&l->runs, l->n << 1);
+		buf_add(&l->runs, &l->level, 1);
+	}
+	l->n = 0;
+}
+
+static void parquet_levels_put(struct buf *out, struct parquet_levels *l)
+{
+	uint32_t len;
+
+	parquet_levels_flush(l);
+	len = htole32((uint32_t)l->runs.len);
+	buf_add(out, &len, sizeof(len));
+	buf_add(out, l->runs.data, l->runs.len);
+	out->bad |= l->runs.bad;
+	buf_release(&l->runs);
+}
+
+/* Numbers of so many bits, the first one lowest; in eights, whose last has zeros. */
+static void pack_bits(struct buf *out, const uint32_t *v, size_t n, unsigned int width)
+{
+	size_t bytes = (n + 7) / 8 * width;
+	uint8_t *to = n ? buf_room(out, bytes + sizeof(uint64_t)) : NULL;
+	unsigned int have = 0;
+	uint64_t bits = 0;
+
+	if (!to || !v)
+		return;
+	memset(to, 0, bytes);
+	for (size_t i = 0; i < n; i++) {
+		bits |= (uint64_t)v[i] << have;
+		have += width;
+		if (have >= 32) {
+			uint32_t le = htole32((uint32_t)bits);
+
+			memcpy(to, &le, sizeof(le));
+			to += sizeof(le);
+			bits >>= 32;
+			have -= 32;
+		}
+	}
+	bits = htole64(bits);
+	memcpy(to, &bits, sizeof(bits));
+	out->len += bytes;
+}
+
+static void numbers_put(struct buf *out, const struct parquet_column *c, const uint64_t *v, size_t n)
+{
+	size_t size = c->type == PARQUET_INT32 ? 4 : 8;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t le = htole64(v[i]);
+
+		buf_add(out, &le, size);
+	}
+}
+
+/*
+ * The places of the numbers among those that differ, in p->codes, and these in `known`. The count of these;
+ * 0: they are too many. Of a bool's the codes are the values.
+ */
+static size_t numbers_codes(struct parquet_packer *p, bool bools, const uint64_t *v, size_t n,
+			    uint64_t known[NUMBERS_MAX])
+{
+	uint32_t *codes = buf_room(&p->codes, n * sizeof(*codes));
+	uint16_t slots[4 * NUMBERS_MAX] = { 0 }; /* by hash: 1 + place in known */
+	size_t n_known = 0;
+
+	for (size_t i = 0; codes && i < n; i++) {
+		size_t slot = map_hash(v[i]) % ARRAY_SIZE(slots);
+
+		if (bools || (i && v[i] == v[i - 1])) {
+			codes[i] = bools ? v[i] != 0 : codes[i - 1];
+			continue;
+		}
+		while (slots[slot] && known[slots[slot] - 1] != v[i])
+			slot = (slot + 1) % ARRAY_SIZE(slots);
+		if (!slots[slot]) {
+			if (n_known == NUMBERS_MAX || n_known > n / 2 || n < NUMBERS_FEW)
+				return 0;
+			known[n_known++] = v[i];
+			slots[slot] = (uint16_t)n_known;
+		}
+		codes[i] = slots[slot] - 1u;
+	}
+	return n_known;
+}
+
+static void chunk_range(struct parquet_chunk *k, const struct parquet_column *c, const uint64_t *v, size_t n)
+{
+	uint64_t sign = c->is_unsigned ? 0 : 1ull << 63, min = UINT64_MAX, max = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t one = v[i] ^ sign;
+
+		min = one < min ? one : min;
+		max = one > max ? one : max;
+	}
+	min = htole64(min ^ sign);
+	max = htole64(max ^ sign);
+	memcpy(k->min, &min, sizeof(min));
+	memcpy(k->max, &max, sizeof(max));
+}
+
+/* The page's header has the packed length, so packing comes first. */
+static int page_put(struct parquet_chunk *k, struct parquet_packer *p, const struct buf *body, int type,
+		    uint64_t n, int encoding)
+{
+	size_t room = ZSTD_compressBound(body->len), packed = 0, begin = k->page.len;
+	struct thrift t = { .out = &k->page };
+	void *to;
+
+	p->zip.len = 0;
+	p->zstd = p->zstd ?: ZSTD_createCCtx();
+	to = p->zstd ? buf_room(&p->zip, room) : NULL;
+	if (body->len > INT32_MAX || n > INT32_MAX)
+		return -EFBIG;
+	if (to && !body->bad)
+		packed = ZSTD_compressCCtx(p->zstd, to, room, body->data, body->len, PARQUET_ZSTD_LEVEL);
+	if (!to || body->bad || ZSTD_isError(packed))
+		return -ENOMEM;
+	thrift_i32(&t, 1, type);
+	thrift_i32(&t, 2, (int32_t)body->len);
+	thrift_i32(&t, 3, (int32_t)packed);
+	thrift_field(&t, type == DATA_PAGE ? 5 : 7, THRIFT_STRUCT);
+	thrift_begin(&t);
+	thrift_i32(&t, 1, (int32_t)n);
+	thrift_i32(&t, 2, encoding);
+	if (type == DATA_PAGE) {
+		thrift_i32(&t, 3, ENCODING_RLE);
+		thrift_i32(&t, 4, ENCODING_RLE);
+	}
+	thrift_end(&t);
+	buf_add(&k->page, "", 1);
+	k->size += k->page.len - begin + body->len;
+	buf_add(&k->page, to, packed);
+	return buf_status(&k->page);
+}
+
+/* The dictionary of a column that has one, and the codes of its values. *n_words: 0: it has none. */
+static int dictionary_put(struct parquet_chunk *k, const struct parquet_column *c, struct parquet_packer *p,
+			  const uint32_t **codes, size_t *n_words)
+{
+	const uint64_t *v = (const uint64_t *)k->values.data;
+	uint64_t known[NUMBERS_MAX];
+	int ret;
+
+	p->body.len = 0;
+	if (k->words) {
+		*n_words = k->words->n;
+		*codes = (const uint32_t *)k->values.data;
+	} else {
+		*n_words = numbers_codes(p, c->type == PARQUET_BOOL, v, k->n_values, known);
+		*codes = (const uint32_t *)p->codes.data;
+		numbers_put(&p->body, c, known, *n_words);
+		chunk_range(k, c, *n_words ? known : v, *n_words ?: k->n_values);
+	}
+	if (!*n_words)
+		return 0;
+	ret = page_put(k, p, k->words ? &k->words->plain : &p->body, DICTIONARY_PAGE, *n_words,
+		       ENCODING_DICTIONARY);
+	k->dictionary = k->page.len;
+	return ret;
+}
+
+int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, struct parquet_packer *p)
+{
+	const uint32_t *codes = NULL;
+	struct buf *body = &p->body;
+	size_t n_words = 0;
+	uint8_t width = 1;
+	int ret;
+
+	if (k->values.bad || (k->words && k->words->plain.bad))
+		return -ENOMEM;
+	ret = dictionary_put(k, c, p, &codes, &n_words);
+	if (ret)
+		return ret;
+	body->len = 0;
+	if (c->what == PARQUET_LIST)
+		parquet_levels_put(body, &k->rep);
+	if (c->optional)
+		parquet_levels_put(body, &k->def);
+	if (n_words) {
+		while (n_words > 1ull << width)
+			width++;
+		buf_add(body, &width, 1);
+		thrift_varint(body, (k->n_values + 7) / 8 << 1 | 1);
+	}
+	if (n_words || c->type == PARQUET_BOOL)
+		pack_bits(body, codes, k->n_values, width);
+	else
+		numbers_put(body, c, (const uint64_t *)k->values.data, k->n_values);
+	body->bad |= p->codes.bad;
+	return page_put(k, p, body, DATA_PAGE, k->n, n_words ? ENCODING_DICTIONARY : ENCODING_PLAIN);
+}
