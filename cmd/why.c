@@ -404,6 +404,11 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		}
 		buf_release(&next);
 	}
+	if (f.ordinary.share >= 0.01)
+		answer_note(&j->answer, "%llu exits at %s each took %.1f %% of %s: ordinary",
+			    (unsigned long long)f.ordinary.n,
+			    answer_duration(&j->answer, f.ordinary.lost / f.ordinary.n, lost),
+			    f.ordinary.share * 100, f.ordinary.vcpu);
 	if (!j->text)
 		answer_table_end(&j->answer);
 	free(f.v);

@@ -155,7 +155,8 @@ int finding_push(const struct finding_job *j, struct finding *f, const struct st
 	why_task_text(j->why, &task, &who);
 	f->on = *vcpu;
 	snprintf(f->vcpu, sizeof(f->vcpu), "%s", buf_str(&who) ?: "");
-	snprintf(f->what, sizeof(f->what), "%s", what);
+	snprintf(f->what, sizeof(f->what), f->rate >= FINDING_STORM ? "%s, %.0f a second" : "%s", what,
+		 f->rate);
 	buf_release(&who);
 	return array_push(&j->to->v, &j->to->n, f, sizeof(*f));
 }

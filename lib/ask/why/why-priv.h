@@ -75,18 +75,36 @@ static inline void finding_stretch_take(struct finding_stretch *s, uint64_t from
 		*s = (struct finding_stretch){ from, to };
 }
 
-/* A vCPU's time by cause. */
+struct finding_part {
+	uint64_t ns, n; /* stretches, or exits */
+	struct finding_stretch longest;
+};
+
+static inline void finding_part_add(struct finding_part *p, uint64_t from, uint64_t to)
+{
+	p->ns += to - from;
+	p->n++;
+	finding_stretch_take(&p->longest, from, to);
+}
+
+/* A vCPU's time by cause; of STATE_HOST whole exits, with their time in the hypervisor and the firmware. */
 struct finding_vcpu {
 	struct state_owner owner;
 	uint64_t wall, undecided;
 	bool known;    /* there was a span that is known */
 	uint64_t open; /* ns that are not known since the last of these */
-	struct state_sum by[WHY_CAUSES_MAX];
-	struct finding_stretch longest[WHY_CAUSES_MAX], longest_move;
-	struct state_sum moves; /* to another CPU, with the waits for it */
-	uint64_t waits;		/* ns that it has waited for a CPU since it last ran */
-	uint64_t since;		/* the begin of these waits */
-	uint32_t cpu;		/* on which it ran */
+	struct finding_exit_open {
+		uint64_t ns;	  /* in the kernel and below since it left its guest, or woke up */
+		uint32_t cause;	  /* its reason; 0: none yet */
+		bool halted, vmm; /* the guest halted; the VMM handled it */
+	} exit;
+	struct finding_part by[WHY_CAUSES_MAX];
+	struct finding_part ordinary; /* of exits in no finding */
+	struct finding_part part;     /* of what is summed up */
+	struct finding_part moves;    /* to another CPU, with the waits for it */
+	uint64_t waits;		      /* ns that it has waited for a CPU since it last ran */
+	uint64_t since;		      /* the begin of these waits */
+	uint32_t cpu;		      /* on which it ran */
 };
 
 /* Time that a guest's task lost by a cause; of FINDING_WAITS: that it ran on CPU `other` while another one
@@ -96,8 +114,7 @@ struct finding_task {
 	uint32_t cause;
 	uint32_t input; /* the guest's */
 	int32_t pid, other;
-	uint64_t ns, n;
-	struct finding_stretch longest;
+	struct finding_part of;
 };
 
 #define FINDING_RAN 256 /* a wait in which more spans of tasks began is counted in part */
@@ -123,6 +140,11 @@ struct finding_job {
 	struct finding_cpu *cpus;
 	size_t n_cpus;
 	const struct exits *exits;
+	bool halts[WHY_CAUSES_MAX]; /* exits of that reason */
+	/* exits that the kernel handles, and those after which the guest halts */
+	struct histogram exits_of[2];
+	struct finding_part vmm;    /* its parts of exits */
+	uint64_t price[2], dear[2]; /* ns of one: the median, and what is not ordinary */
 	struct tails *tails;
 	struct findings *to;
 };
