@@ -9,7 +9,7 @@ struct path_opts {
 	uint64_t cpu, nth, hops, within; /* within: ns */
 	/* what at says */
 	struct event_words event; /* name NULL: time */
-	uint64_t time;		  /* ns */
+	uint64_t time;		  /* ns; UINT64_MAX: later than any */
 };
 
 #define NO_CPU UINT64_MAX
@@ -64,7 +64,7 @@ static bool path_check(void *opts)
 		wrong = "--nth is for an EVENT";
 	else if (!time && (o->task || o->cpu != NO_CPU))
 		wrong = "--task and --cpu are for a TIME: an event has its own";
-	else if (time && parse_amount(o->at, duration_units, UNIT_S, &o->time))
+	else if (time && parse_amount(o->at, duration_units, UNIT_S, &o->time) == -EINVAL)
 		wrong = "a TIME is a number of seconds";
 	else if (!time)
 		ret = event_words_parse(&o->event, o->at, why, sizeof(why));
@@ -135,7 +135,7 @@ static int path_names_run(void *ctx, struct pass_run *run)
 	return 0;
 }
 
-/* A PID, a NAME, or both as answers and reports print them: "sshd-812". */
+/* A PID, a NAME, or both as answers and reports print them: "sshd-812"; of a vCPU "Guest:1". */
 static int path_ask_task(struct path_job *j)
 {
 	const char *task = j->o->task, *dash = task ? strrchr(task, '-') : NULL;
@@ -145,6 +145,8 @@ static int path_ask_task(struct path_job *j)
 	};
 	struct timeline *t = NULL;
 	struct steps *steps = NULL;
+	const struct input *in = &j->in->v[j->ask.input];
+	char vcpu[STEPS_TASK_MAX];
 	uint64_t pid;
 	int ret;
 
@@ -152,10 +154,15 @@ static int path_ask_task(struct path_job *j)
 	j->ask.cpu = j->o->cpu == NO_CPU ? -1 : (int64_t)j->o->cpu;
 	if (!task)
 		return 0;
-	if (!parse_u64(task, &pid) && pid && pid <= INT32_MAX) {
+	if (!parse_u64(task, &pid) && pid && pid <= INT32_MAX)
 		j->ask.pid = (int64_t)pid;
-		return 0;
+	for (size_t i = 0; i < in->n_threads && j->ask.pid < 0; i++) {
+		snprintf(vcpu, sizeof(vcpu), "%s:%u", in->threads[i].guest->name ?: "",
+			 in->threads[i].vcpu->cpu);
+		j->ask.pid = strcmp(vcpu, task) ? -1 : (int64_t)in->threads[i].pid;
 	}
+	if (j->ask.pid >= 0)
+		return 0;
 	/* in the records: the file's table of names lacks some, and has the last of others only */
 	ret = timeline_open(&t, j->in, NULL, NULL, NULL) ?: steps_open(&steps, j->in);
 	n.steps = steps;
@@ -197,6 +204,7 @@ static int path_search_files(struct path_job *j)
 		const struct path_machine *m =
 			j->ask.input < w->n_machines ? &w->machines[j->ask.input] : NULL;
 		uint64_t from = m ? m->before.ts : 0, to = m ? m->after.b : 0;
+		const struct answer units = { .ticks = inputs_in_ticks(j->in) };
 		char begin[32], end[32];
 
 		if (j->ask.event)
@@ -204,8 +212,8 @@ static int path_search_files(struct path_job *j)
 				j->o->at);
 		else if (to && (j->ask.time < from || j->ask.time > to))
 			log_err(j->log, "%s is not recorded at %s: it is from %s to %s",
-				j->in->v[j->ask.input].machine, j->o->at, seconds_text(from, begin),
-				seconds_text(to, end));
+				j->in->v[j->ask.input].machine, j->o->at, answer_time(&units, from, begin),
+				answer_time(&units, to, end));
 		else if (!to)
 			log_err(j->log,
 				"only sched_switch shows the task at %s; record with: hyptrace record -e "
@@ -250,7 +258,10 @@ static int path_files(void *opts, const struct log *log)
 		j.ask.event = o->event.name ? &o->event : NULL;
 		j.ask.nth = o->nth;
 		j.ask.time = o->time;
-		ret = path_ask_machine(&j);
+		if (!o->event.name && inputs_in_ticks(j.in) && parse_u64(o->at, &j.ask.time))
+			ret = log_fail(log, -EINVAL,
+				       "times of these files are ticks: give --at in ticks, without a unit");
+		ret = ret ?: path_ask_machine(&j);
 	}
 	if (!ret && !j.ask.event)
 		ret = path_ask_task(&j);
@@ -266,7 +277,7 @@ static int path_files(void *opts, const struct log *log)
 
 int cmd_path(int argc, char **argv)
 {
-	struct path_opts o = { .cpu = NO_CPU, .nth = 1, .within = UNIT_S, .hops = 50 };
+	struct path_opts o = { .time = UINT64_MAX, .cpu = NO_CPU, .nth = 1, .within = UNIT_S, .hops = 50 };
 	int status;
 
 	memory_or_end();

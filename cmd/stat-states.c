@@ -82,13 +82,6 @@ static int owner_rows_open(struct owner_rows *r, const struct stat_answer *s, un
 	return 0;
 }
 
-static const char *owner_name(struct stat_answer *s, const struct state_owner *o, char *buf, size_t size)
-{
-	if (o->kind == STATE_OF_VCPU)
-		return stat_vcpu_name(s, o->input, o->pid, buf, size);
-	return stat_task_name(s, o->input, o->pid, buf, size);
-}
-
 /* Whether they are of several machines. */
 static bool owner_machines(const struct owner_rows *r)
 {
@@ -136,10 +129,11 @@ static void state_table(struct stat_answer *s, enum state_kind kind, const char 
 		for (size_t i = 0; i < r.n; i++) {
 			uint64_t wall = owner_wall(r.v[i]), undecided = 0;
 			bool text = stat_is_text(t.of);
-			char name[80];
+			char name[STEPS_TASK_MAX];
 
 			stat_machine(&t, r.v[i]->owner->input);
-			stat_cell(&t, CELL_WORD(owner_name(t.of, r.v[i]->owner, name, sizeof(name))));
+			stat_cell(&t, CELL_WORD(stat_task_name(t.of, r.v[i]->owner->input, r.v[i]->owner->pid,
+							       name)));
 			stat_cell(&t, CELL_N((uint64_t)r.v[i]->owner->pid));
 			stat_cell(&t, CELL_N(wall));
 			for (size_t k = 0; k < n; k++) {
@@ -211,16 +205,15 @@ static int steal_longer_first(const void *a, const void *b)
 static void steal_cells(struct stat_table *t, const struct steal_row *x)
 {
 	const struct state_owner *o = x->from->owner;
-	char who[80], thief[80];
+	char who[STEPS_TASK_MAX], thief[STEPS_TASK_MAX];
 
 	stat_machine(t, o->input);
 	stat_cell(t, CELL_WORD(o->kind == STATE_OF_VCPU ? "vcpu" : "task"));
-	stat_cell(t, CELL_WORD(owner_name(t->of, o, who, sizeof(who))));
+	stat_cell(t, CELL_WORD(stat_task_name(t->of, o->input, o->pid, who)));
 	stat_cell(t, CELL_N((uint64_t)o->pid));
 	stat_cell(t, CELL_WORD(state_name(x->by)));
-	stat_cell(t, CELL_WORD(x->thief ? stat_task_name(t->of, x->thief->input, x->thief->pid, thief,
-							 sizeof(thief))
-					: NULL));
+	stat_cell(t,
+		  CELL_WORD(x->thief ? stat_task_name(t->of, x->thief->input, x->thief->pid, thief) : NULL));
 	stat_cell(t, x->thief && x->thief->pid >= 0 ? CELL_N((uint64_t)x->thief->pid) : CELL_NONE);
 	stat_cell(t, CELL_N(x->sum->n));
 	stat_cell(t, CELL_N(x->sum->ns));

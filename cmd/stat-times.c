@@ -99,13 +99,12 @@ static struct answer_cell stat_share(uint64_t part, uint64_t whole)
 static void exit_cells(struct stat_table *t, const struct exit_sums *e, const struct exit_sum *x)
 {
 	enum stat_per per = t->of->per;
-	char name[EXITS_NAME_MAX], vcpu[80];
+	char name[EXITS_NAME_MAX], vcpu[STEPS_TASK_MAX];
 	const char *guest = x->vcpu->guest ? x->vcpu->guest->name : NULL;
 
 	stat_machine(t, x->vcpu->input);
 	stat_cell(t, per == STAT_ALL ? CELL_NONE : CELL_WORD(guest));
-	stat_cell(t, per == STAT_VCPU ? CELL_WORD(stat_vcpu_name(t->of, x->vcpu->input, x->vcpu->pid, vcpu,
-								 sizeof(vcpu)))
+	stat_cell(t, per == STAT_VCPU ? CELL_WORD(stat_task_name(t->of, x->vcpu->input, x->vcpu->pid, vcpu))
 				      : CELL_NONE);
 	stat_cell(t, per == STAT_VCPU ? CELL_N((uint64_t)x->vcpu->pid) : CELL_NONE);
 	stat_cell(t, CELL_WORD(exits_name(t->of->exits, x->vcpu->input, e->table->table, x->row->key,
@@ -344,7 +343,7 @@ void stat_longest(struct stat_answer *s, const char *key)
 	static const struct answer_column took = COLUMN_TOOK;
 	const struct tally *y = &s->tally;
 	size_t rows = s->rows, n = 0;
-	char name[EXITS_NAME_MAX], vcpu[80];
+	char name[EXITS_NAME_MAX], vcpu[STEPS_TASK_MAX];
 	bool machines = false;
 	struct stat_table t;
 
@@ -378,7 +377,7 @@ void stat_longest(struct stat_answer *s, const char *key)
 			stat_cell(&t, CELL_N(v->to - v->from));
 			stat_cell(&t, CELL_N(v->from));
 			stat_cell(&t, CELL_N(v->cpu));
-			stat_cell(&t, CELL_WORD(stat_vcpu_name(s, v->machine, v->vcpu, vcpu, sizeof(vcpu))));
+			stat_cell(&t, CELL_WORD(stat_task_name(s, v->machine, v->vcpu, vcpu)));
 			stat_cell(&t, v->vcpu > 0 ? CELL_N((uint64_t)v->vcpu) : CELL_NONE);
 			stat_row(&t);
 		}

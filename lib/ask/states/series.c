@@ -186,7 +186,12 @@ static void series_task_name(struct series_run *r, size_t input, int32_t pid, ch
 	const char *comm = states_comm(r->read.states, input, pid) ?: "?";
 	const char *slash = strchr(comm, '/');
 	size_t len = strlen(comm);
+	const struct offset_guest *guest;
 
+	if (input_vcpu(&r->in->v[input], pid, &guest)) {
+		steps_task(r->read.steps, r->in, input, pid, UINT64_MAX, name);
+		return;
+	}
 	if (!strncmp(comm, "vhost-", 6) && isdigit((unsigned char)comm[6]))
 		len = 5;
 	else if (slash && (slash[1] == 'u' || isdigit((unsigned char)slash[1])))

@@ -108,16 +108,14 @@ const char *why_kind_advice(unsigned int kind)
 
 void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
 {
-	const struct offset_guest *guest = NULL;
-	const struct offset_vcpu *vcpu = input_vcpu(&w->in->v[c->input], c->pid, &guest);
-	const char *comm = *c->comm ? c->comm : w->steps ? steps_comm(w->steps, c->input, c->pid) : NULL;
+	char name[STEPS_TASK_MAX];
 
 	if (c->pid == STATE_NO_TASK)
-		buf_addstr(out, comm ?: "");
-	else if (vcpu)
-		buf_printf(out, "%s:%u", guest->name ?: "", vcpu->cpu);
+		buf_addstr(out, c->comm);
+	else if (*c->comm)
+		buf_printf(out, "%s-%d", c->comm, c->pid);
 	else
-		buf_printf(out, "%s%s%d", comm ?: "", comm ? "-" : "", c->pid);
+		buf_addstr(out, steps_task(w->steps, w->in, c->input, c->pid, UINT64_MAX, name));
 }
 
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out)
