@@ -134,9 +134,9 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 		buf_printf(out, " on CPU %u", c->cpu);
 }
 
-const struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu)
+struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu)
 {
-	for (const struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		if (v->wall && v->owner.guest == guest && v->owner.vcpu == cpu)
 			return v;
 	return NULL;

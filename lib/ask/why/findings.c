@@ -51,16 +51,16 @@ static int finding_task_add(struct finding_job *j, const struct finding_task *ta
 }
 
 /* A wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their doing. */
-static int finding_wait(struct finding_job *j, struct finding_cpu *c, const struct state_span *s)
+static int finding_wait(struct finding_job *j, struct finding_vcpu *v, const struct state_span *s)
 {
 	int ret = 0;
 
-	for (size_t i = c->n; i-- > 0 && c->n - i <= FINDING_RAN && !ret;) {
-		struct finding_ran *r = &c->v[i % FINDING_RAN];
-		struct finding_task task = { .cause = FINDING_WAITS,
-					     .input = s->owner->input,
-					     .pid = r->pid,
-					     .other = (int32_t)c->cpu };
+	for (size_t i = v->n_ran; i-- > 0 && v->n_ran - i <= FINDING_RAN && !ret;) {
+		struct finding_ran *r = &v->ran[i % FINDING_RAN];
+		const struct finding_task task = { .cause = FINDING_WAITS,
+						   .input = s->owner->input,
+						   .pid = r->pid,
+						   .other = (int32_t)s->cpu };
 		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
 
 		if (r->to <= s->from)
@@ -78,29 +78,15 @@ static int finding_wait(struct finding_job *j, struct finding_cpu *c, const stru
 static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 {
 	struct finding_task task = { .input = s->owner->input, .pid = s->owner->pid, .other = STATE_NO_TASK };
-	const struct finding_vcpu *v = j->v;
+	struct finding_vcpu *v = finding_vcpu_of(j, s->owner->input, s->cpu);
 	struct state_span of = *s;
 	struct why_cause cause;
 
-	if ((s->state == STATE_RUNNABLE || s->state == STATE_RUNNING) && s->cpu != STATE_NO_CPU) {
-		const struct finding_cpu none = { .input = s->owner->input, .cpu = s->cpu };
-		struct finding_cpu *c = j->cpus;
-
-		while (c < j->cpus + j->n_cpus && (c->input != none.input || c->cpu != none.cpu))
-			c++;
-		if (c == j->cpus + j->n_cpus) {
-			if (array_push(&j->cpus, &j->n_cpus, &none, sizeof(none)))
-				return -ENOMEM;
-			c = &j->cpus[j->n_cpus - 1];
-		}
-		if (s->state == STATE_RUNNABLE)
-			return finding_wait(j, c, s);
-		c->v[c->n++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
-		return 0;
-	}
-	while (v < j->v + j->n && (!v->owner.guest_name || v->owner.guest != s->owner->input))
-		v++;
-	if (s->state != STATE_STOLEN || v == j->v + j->n)
+	if (v && s->state == STATE_RUNNABLE)
+		return finding_wait(j, v, s);
+	if (v && s->state == STATE_RUNNING)
+		v->ran[v->n_ran++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
+	if (!v || s->state != STATE_STOLEN)
 		return 0;
 	of.owner = &v->owner;
 	of.state = s->by;
@@ -272,25 +258,32 @@ static const struct finding_table {
 			  { "ABT_LOW", "EPT_VIOLATION", "npf" } },
 };
 
-static bool finding_is_of(const char *cause, enum exits_table table)
+static bool finding_is_of(const struct finding_job *j, uint32_t cause, enum exits_table table)
 {
+	const char *const *reason = finding_tables[table].reasons;
+	struct buf text = { 0 };
 	bool is = false;
 
-	for (size_t i = 0; i < 4 && finding_tables[table].reasons[i]; i++)
-		is |= strstr(cause, finding_tables[table].reasons[i]) != NULL;
+	why_cause_text(j->why, &j->why->causes[cause], &text);
+	for (size_t i = 0; i < 4 && reason[i]; i++)
+		is |= buf_str(&text) && strstr(buf_str(&text), reason[i]);
+	buf_release(&text);
 	return is;
 }
 
-/* ", most of it from the guest's task dd-123", if half of what these causes stole from tasks is one task's.
+#define FINDING_FAULTS (FINDING_WAITS - 1)
+
+/* ", most of it from the guest's task dd-123", if half of what the cause, or FINDING_FAULTS, stole is one's.
  */
-static void finding_victim(const struct finding_job *j, const bool causes[WHY_CAUSES_MAX], struct buf *what)
+static void finding_victim(const struct finding_job *j, uint32_t cause, struct buf *what)
 {
 	struct why_cause guest = why_cause_plain(STATE_GUEST);
 	const struct finding_task *most = NULL;
 	uint64_t all = 0;
 
 	for (const struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++) {
-		if (t->cause >= WHY_CAUSES_MAX || !causes[t->cause])
+		if (t->cause == FINDING_WAITS ||
+		    (cause == FINDING_FAULTS ? !finding_is_of(j, t->cause, EXITS_FAULT) : t->cause != cause))
 			continue;
 		all += t->of.ns;
 		most = most && most->of.ns >= t->of.ns ? most : t;
@@ -316,7 +309,6 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, const uint
 	const struct why_cause *c = &j->why->causes[cause];
 	struct finding f = { .next = finding_next[c->kind] };
 	const struct finding_vcpu *worst;
-	bool causes[WHY_CAUSES_MAX] = { false };
 	uint64_t elsewhere = 0;
 	const struct offset_guest *guest;
 	struct buf what = { 0 };
@@ -329,16 +321,15 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, const uint
 	worst = finding_sum(j, &f, classes[c->kind] + j->halts[cause]);
 	if (f.share < FINDING_LEAST)
 		return 0;
-	why_cause_text(j->why, c, &what);
 	for (size_t i = 0; i < EXITS_TABLES && (c->kind == STATE_HOST || c->kind == STATE_VMM); i++)
-		elsewhere += finding_is_of(buf_str(&what) ?: "", i) ? shown[i] : 0;
+		elsewhere += finding_is_of(j, cause, i) ? shown[i] : 0;
 	if (elsewhere < f.lost / 2) {
+		why_cause_text(j->why, c, &what);
 		if (why_kind_advice(c->kind))
 			buf_printf(&what, ": %s", why_kind_advice(c->kind));
 		if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
 			buf_addstr(&what, ", overcommit");
-		causes[cause] = true;
-		finding_victim(j, causes, &what);
+		finding_victim(j, cause, &what);
 		ret = finding_push(j, &f, &worst->owner, buf_str(&what) ?: "");
 	}
 	buf_release(&what);
@@ -365,16 +356,15 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 {
 	const struct exits_row *r = e->row;
 	struct finding *f = &e->f;
-	const struct exits_vcpu *of = &exits_vcpus(j->exits, &(size_t){ 0 })[r->vcpu];
-	struct buf what = { 0 }, cause = { 0 };
-	bool causes[WHY_CAUSES_MAX] = { false };
+	struct buf what = { 0 };
 	char name[EXITS_NAME_MAX];
 	int ret;
 
 	f->next = finding_tables[r->table].next;
 	buf_printf(&what, "exits for %s", finding_tables[r->table].what);
 	if (r->table != EXITS_FAULT) {
-		buf_addstr(&what, exits_name(j->exits, of->input, r->table, r->key, r->info, name));
+		buf_addstr(&what,
+			   exits_name(j->exits, e->worst->owner.input, r->table, r->key, r->info, name));
 	} else {
 		buf_printf(&what, ": %.0f %% a page's first, of %llu pages",
 			   100.0 * (double)e->pages / (double)f->n, (unsigned long long)e->pages);
@@ -384,16 +374,10 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 		if (e->permissions)
 			buf_printf(&what, ", %.0f %% for a permission",
 				   100.0 * (double)e->permissions / (double)f->n);
-		for (size_t i = 0; i < j->why->n_causes; i++) {
-			cause.len = 0;
-			why_cause_text(j->why, &j->why->causes[i], &cause);
-			causes[i] = finding_is_of(buf_str(&cause) ?: "", EXITS_FAULT);
-		}
-		finding_victim(j, causes, &what);
+		finding_victim(j, FINDING_FAULTS, &what);
 	}
 	ret = finding_push(j, f, &e->worst->owner, buf_str(&what) ?: "");
 	buf_release(&what);
-	buf_release(&cause);
 	return ret;
 }
 
@@ -488,23 +472,15 @@ static int finding_waits(const struct finding_job *j)
 static int finding_moves(const struct finding_job *j)
 {
 	struct finding f = { .next = "hyptrace stat --show vcpus,steal" };
-	const struct finding_vcpu *worst = NULL;
+	const struct finding_vcpu *worst;
 	char what[64];
-	double rate, most = MOVES_LEAST;
 
-	for (const struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
-		f.lost += v->moves.ns;
-		f.n += v->moves.n;
-		rate = v->wall ? (double)v->moves.n * 1e9 / (double)v->wall : 0;
-		if (rate >= most) {
-			worst = v;
-			most = rate;
-			f.example = v->moves.longest;
-			f.share = (double)v->moves.ns / (double)v->wall;
-		}
-	}
-	snprintf(what, sizeof(what), "moves to another CPU, %.0f a second, and waits before them", most);
-	return worst ? finding_push(j, &f, &worst->owner, what) : 0;
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
+		if ((double)v->moves.n * 1e9 >= MOVES_LEAST * (double)v->wall)
+			v->part = v->moves;
+	worst = finding_sum(j, &f, OF_ALL);
+	snprintf(what, sizeof(what), "moves to another CPU, %.0f a second, and waits before them", f.rate);
+	return f.share >= FINDING_LEAST ? finding_push(j, &f, &worst->owner, what) : 0;
 }
 
 /* The time of exits that is in no finding: their ordinary price. */
@@ -584,7 +560,6 @@ void findings_close(struct finding_job *j)
 	free(j->v);
 	free(j->places);
 	free(j->tasks);
-	free(j->cpus);
 	map_release(&j->by_task);
 	histogram_release(&j->exits_of[0]);
 	histogram_release(&j->exits_of[1]);

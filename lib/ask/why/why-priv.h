@@ -87,6 +87,8 @@ static inline void finding_part_add(struct finding_part *p, uint64_t from, uint6
 	finding_stretch_take(&p->longest, from, to);
 }
 
+#define FINDING_RAN 256 /* a wait in which more spans of tasks began is counted in part */
+
 /* A vCPU's time by cause; of STATE_HOST whole exits, with their time in the hypervisor and the firmware. */
 struct finding_vcpu {
 	struct state_owner owner;
@@ -105,6 +107,12 @@ struct finding_vcpu {
 	uint64_t waits;		      /* ns that it has waited for a CPU since it last ran */
 	uint64_t since;		      /* the begin of these waits */
 	uint32_t cpu;		      /* on which it ran */
+	struct finding_ran {
+		uint64_t from, to;
+		uint64_t counted; /* until then of waits */
+		int32_t pid;
+	} ran[FINDING_RAN]; /* the guest's tasks that ran on it last */
+	size_t n_ran;	    /* ever */
 };
 
 /* Time that a guest's task lost by a cause; of FINDING_WAITS: that it ran on CPU `other` while another one
@@ -117,17 +125,6 @@ struct finding_task {
 	struct finding_part of;
 };
 
-#define FINDING_RAN 256 /* a wait in which more spans of tasks began is counted in part */
-struct finding_cpu {
-	uint32_t input, cpu; /* of a guest */
-	struct finding_ran {
-		uint64_t from, to;
-		uint64_t counted; /* until then of waits */
-		int32_t pid;
-	} v[FINDING_RAN];
-	size_t n; /* ever */
-};
-
 struct finding_job {
 	struct why *why;
 	struct finding_vcpu *v;
@@ -137,8 +134,6 @@ struct finding_job {
 	struct finding_task *tasks;
 	size_t n_tasks;
 	struct map by_task;
-	struct finding_cpu *cpus;
-	size_t n_cpus;
 	const struct exits *exits;
 	bool halts[WHY_CAUSES_MAX]; /* exits of that reason */
 	/* exits that the kernel handles, and those after which the guest halts */
@@ -150,7 +145,7 @@ struct finding_job {
 };
 
 /* The vCPU that is that CPU of the guest's file, and has known time; NULL: there is none. */
-const struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
+struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
 /* Adds f with these words; vcpu: the one that lost most. -ENOMEM. */
 int finding_push(const struct finding_job *j, struct finding *f, const struct state_owner *vcpu,
 		 const char *what);
