@@ -34,11 +34,6 @@ struct owner_rows {
 	size_t n;
 };
 
-static uint64_t owner_time(const struct state_total *t, enum state state)
-{
-	return t->all[state].ns;
-}
-
 static uint64_t owner_wall(const struct state_total *t)
 {
 	uint64_t ns = 0;
@@ -59,8 +54,8 @@ static int owner_order(const void *a, const void *b)
 	if (!ret && p->kind == STATE_OF_VCPU)
 		ret = strcmp(p->guest_name ?: "", q->guest_name ?: "") ?: ORDER(p->vcpu, q->vcpu);
 	else if (!ret)
-		ret = ORDER(owner_time(y, STATE_RUNNING) + owner_time(y, STATE_STOLEN),
-			    owner_time(x, STATE_RUNNING) + owner_time(x, STATE_STOLEN));
+		ret = ORDER(y->all[STATE_RUNNING].ns + y->all[STATE_STOLEN].ns,
+			    x->all[STATE_RUNNING].ns + x->all[STATE_STOLEN].ns);
 	return ret ?: ORDER(p->index, q->index);
 }
 
@@ -75,7 +70,7 @@ static int owner_rows_open(struct owner_rows *r, const struct stat_answer *s, un
 		const struct state_total *t = &s->totals.v[i];
 
 		if (t->owner && kinds & 1u << t->owner->kind &&
-		    owner_wall(t) > owner_time(t, STATE_UNKNOWN) + owner_time(t, STATE_ENDED))
+		    owner_wall(t) > t->all[STATE_UNKNOWN].ns + t->all[STATE_ENDED].ns)
 			r->v[r->n++] = t;
 	}
 	qsort(r->v, r->n, sizeof(struct state_total *), owner_order);
@@ -111,7 +106,7 @@ static void state_table(struct stat_answer *s, enum state_kind kind, const char 
 		bool any = false; /* the column has more than 0.0% */
 
 		for (size_t k = 0; k < r.n && !any; k++)
-			any = owner_time(r.v[k], states[i].state) >= owner_wall(r.v[k]) / 2000 + 1;
+			any = r.v[k]->all[states[i].state].ns >= owner_wall(r.v[k]) / 2000 + 1;
 		stat_column(&t, states[i].key, states[i].title, time, any);
 		shown[states[i].state] = any;
 	}
@@ -137,7 +132,7 @@ static void state_table(struct stat_answer *s, enum state_kind kind, const char 
 			stat_cell(&t, CELL_N((uint64_t)r.v[i]->owner->pid));
 			stat_cell(&t, CELL_N(wall));
 			for (size_t k = 0; k < n; k++) {
-				uint64_t ns = owner_time(r.v[i], states[k].state);
+				uint64_t ns = r.v[i]->all[states[k].state].ns;
 
 				undecided += r.v[i]->all[states[k].state].undecided;
 				stat_cell(&t, text ? CELL_SHARE(wall ? (double)ns / (double)wall : 0)

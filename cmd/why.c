@@ -410,7 +410,7 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		}
 		buf_release(&next);
 	}
-	if (f.ordinary.share >= 0.01)
+	if (f.ordinary.n)
 		answer_note(&j->answer, "%llu exits at %s each took %.1f %% of %s: ordinary",
 			    (unsigned long long)f.ordinary.n,
 			    answer_duration(&j->answer, f.ordinary.lost / f.ordinary.n, lost),

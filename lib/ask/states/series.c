@@ -12,11 +12,17 @@ struct series_worker {
 	uint32_t (**events)[SERIES_SLICES]; /* by buffer and event; NULL: none was seen */
 };
 
-/* Something that a vCPU lost time to. Has no padding, and is compared as bytes. */
-struct series_cause {
+/* An owner's state, of which rows are. Has no padding, and is compared as bytes. */
+struct series_state {
 	uint32_t owner; /* its index */
 	uint16_t state, why;
-	uint64_t reason, class; /* as a state_span's; PREEMPTED: the task's PID, and its input */
+	uint64_t reason, class; /* of lost time as a state_span's; PREEMPTED: the task's PID, and its input */
+};
+
+/* Indices of its rows; cause: of a vCPU's lost time. */
+struct series_seen {
+	struct series_state is;
+	size_t row, cause;
 };
 
 struct series_run {
@@ -31,12 +37,9 @@ struct series_run {
 	/* stays and states */
 	struct tally tally;
 	struct hyptime *hyp;
-	size_t *rows; /* of states, by the owner's index and the state: 1 + the row's index; 0: none yet */
-	size_t n_rows;
-	struct series_cause *causes;
-	size_t n_causes;
-	struct map by_cause;
-	size_t *cause_rows; /* by the index in causes: the row's index */
+	struct series_seen *seen;
+	size_t n_seen;
+	struct map by_state;
 };
 
 /* The row of that name, a new one if need be. Rows move when one is added: *row is valid until then. */
@@ -199,24 +202,29 @@ static void series_task_name(struct series_run *r, size_t input, int32_t pid, ch
 	snprintf(name, size, "%.*s", (int)len, comm);
 }
 
+/* "vCPU 0" */
+static const char *series_vcpu_name(const struct state_owner *o, char name[24])
+{
+	snprintf(name, 24, o->vcpu == STATE_NO_CPU ? "vCPU thread" : "vCPU %u", o->vcpu);
+	return name;
+}
+
 static int series_state_find(struct series_run *r, const struct state_span *span, struct series_row **row)
 {
 	const struct state_owner *o = span->owner;
-	char name[128];
+	char name[128], vcpu[24];
 
 	if (o->kind == STATE_OF_TASK) {
 		series_task_name(r, o->input, o->pid, name, sizeof(name));
 		return series_find(r->to, SERIES_TASKS, series_machine(&r->in->v[o->input]), name, row);
 	}
-	if (o->kind == STATE_OF_GUEST_TASK) {
-		snprintf(name, sizeof(name), "tasks %s", state_name(span->state));
-		return series_find(r->to, SERIES_STATES, series_machine(&r->in->v[o->input]), name, row);
-	}
-	if (o->vcpu == STATE_NO_CPU)
-		snprintf(name, sizeof(name), "vCPU thread %s", state_name(span->state));
-	else
-		snprintf(name, sizeof(name), "vCPU %u %s", o->vcpu, state_name(span->state));
-	return series_find(r->to, SERIES_STATES, o->guest_name ?: "a guest", name, row);
+	snprintf(name, sizeof(name), "%s %s",
+		 o->kind == STATE_OF_GUEST_TASK ? "tasks" : series_vcpu_name(o, vcpu),
+		 state_name(span->state));
+	return series_find(r->to, SERIES_STATES,
+			   o->kind == STATE_OF_GUEST_TASK ? series_machine(&r->in->v[o->input])
+							  : o->guest_name ?: "a guest",
+			   name, row);
 }
 
 static void series_add(const struct series_run *r, struct series_row *row, const struct state_span *span)
@@ -233,86 +241,67 @@ static void series_add(const struct series_run *r, struct series_row *row, const
 	}
 }
 
-static bool series_cause_same(const void *causes, size_t index, const void *wanted)
+static bool series_state_same(const void *seen, size_t index, const void *wanted)
 {
-	return !memcmp((const struct series_cause *)causes + index, wanted, sizeof(struct series_cause));
+	return !memcmp(&((const struct series_seen *)seen)[index].is, wanted, sizeof(struct series_state));
 }
 
 /* "vCPU 0 preempted by hog", "vCPU 0 hypervisor (hvc)", "vCPU 1 host (DABT_LOW)" */
-static void series_cause_name(struct series_run *r, const struct state_span *span, char *name, size_t size)
+static int series_cause_find(struct series_run *r, const struct state_span *span, struct series_row **row)
 {
-	const char *reason = states_reason(r->read.states, span);
-	char vcpu[24] = "vCPU thread", by[96];
+	const char *reason = states_reason(r->read.states, span), *state = state_name(span->state);
+	char name[160], vcpu[24], by[STEPS_TASK_MAX];
 
-	if (span->owner->vcpu != STATE_NO_CPU)
-		snprintf(vcpu, sizeof(vcpu), "vCPU %u", span->owner->vcpu);
+	series_vcpu_name(span->owner, vcpu);
 	reason = steps_class(span->why, span->reason, span->class) ?: reason;
 	if (span->state == STATE_PREEMPTED) {
 		series_task_name(r, span->other_input, span->other, by, sizeof(by));
-		snprintf(name, size, "%s preempted by %s", vcpu, by);
+		snprintf(name, sizeof(name), "%s preempted by %s", vcpu, by);
 	} else if (reason && span->state <= STATE_VMM) {
-		snprintf(name, size, "%s %s (%s)", vcpu, state_name(span->state), reason);
+		snprintf(name, sizeof(name), "%s %s (%s)", vcpu, state, reason);
 	} else {
-		snprintf(name, size, "%s %s", vcpu, state_name(span->state));
+		snprintf(name, sizeof(name), "%s %s", vcpu, state);
 	}
-}
-
-/* The time that a vCPU lost to the task that had its CPU, to its exit's handling, ... */
-static int series_cause(struct series_run *r, const struct state_span *span)
-{
-	bool preempted = span->state == STATE_PREEMPTED;
-	const struct series_cause cause = {
-		.owner = span->owner->index,
-		.state = (uint16_t)span->state,
-		.why = preempted ? 0 : span->why,
-		.reason = preempted ? (uint32_t)span->other : span->reason,
-		.class = preempted ? span->other_input : span->class,
-	};
-	uint32_t hash = map_hash_bytes(&cause, sizeof(cause));
-	size_t i = map_find(&r->by_cause, hash, series_cause_same, r->causes, &cause), at;
-	char name[160];
-	struct series_row *row;
-	int ret = 0;
-
-	if (i == MAP_NONE) {
-		i = r->n_causes;
-		series_cause_name(r, span, name, sizeof(name));
-		ret = series_find(r->to, SERIES_CAUSES, span->owner->guest_name ?: "a guest", name, &row);
-		at = ret ? 0 : (size_t)(row - r->to->v);
-		ret = ret ?: array_push(&r->cause_rows, &(size_t){ i }, &at, sizeof(at)) ?:
-			     map_push(&r->by_cause, hash, &r->causes, &r->n_causes, &cause, sizeof(cause));
-	}
-	if (!ret)
-		series_add(r, &r->to->v[r->cause_rows[i]], span);
-	return ret;
+	return series_find(r->to, SERIES_CAUSES, span->owner->guest_name ?: "a guest", name, row);
 }
 
 static int series_span(void *ctx, const struct state_span *span)
 {
 	struct series_run *r = ctx;
+	enum state_kind kind = span->owner->kind;
+	bool preempted = span->state == STATE_PREEMPTED && span->other > 0;
+	bool lost = kind == STATE_OF_VCPU &&
+		    ((span->state >= STATE_HYP && span->state <= STATE_VMM) || preempted ||
+		     span->state == STATE_WAKING || span->state == STATE_BLOCKED);
+	struct series_seen new = { .is = { .owner = span->owner->index, .state = (uint16_t)span->state } };
 	struct series_row *row;
-	size_t cell = span->owner->index * (size_t)STATES + span->state;
-	int ret;
+	uint32_t hash;
+	size_t i;
 
-	if (span->owner->kind == STATE_OF_GUEST_TASK && span->state != STATE_STOLEN)
+	if ((kind == STATE_OF_GUEST_TASK && span->state != STATE_STOLEN) ||
+	    (kind == STATE_OF_TASK && span->state != STATE_RUNNING))
 		return 0;
-	if (span->owner->kind == STATE_OF_TASK && span->state != STATE_RUNNING)
-		return 0;
-	if (array_reach(&r->rows, &r->n_rows, cell + 1, sizeof(*r->rows)))
-		return -ENOMEM;
-	if (!r->rows[cell]) {
-		ret = series_state_find(r, span, &row);
+	if (lost) { /* also by what */
+		new.is.why = preempted ? 0 : span->why;
+		new.is.reason = preempted ? (uint32_t)span->other : span->reason;
+		new.is.class = preempted ? span->other_input : span->class;
+	}
+	hash = map_hash_bytes(&new.is, sizeof(new.is));
+	i = map_find(&r->by_state, hash, series_state_same, r->seen, &new.is);
+	if (i == MAP_NONE) {
+		int ret = series_state_find(r, span, &row);
+
+		new.row = ret ? 0 : (size_t)(row - r->to->v);
+		ret = ret || !lost ? ret : series_cause_find(r, span, &row);
+		new.cause = ret ? 0 : (size_t)(row - r->to->v);
+		ret = ret ?: map_push(&r->by_state, hash, &r->seen, &r->n_seen, &new, sizeof(new));
 		if (ret)
 			return ret;
-		r->rows[cell] = (size_t)(row - r->to->v) + 1;
+		i = r->n_seen - 1;
 	}
-	row = &r->to->v[r->rows[cell] - 1];
-	series_add(r, row, span);
-	/* a state that takes time from a vCPU */
-	if (span->owner->kind == STATE_OF_VCPU &&
-	    ((span->state >= STATE_HYP && span->state <= STATE_VMM) || span->state == STATE_WAKING ||
-	     span->state == STATE_BLOCKED || (span->state == STATE_PREEMPTED && span->other > 0)))
-		return series_cause(r, span);
+	series_add(r, &r->to->v[r->seen[i].row], span);
+	if (lost)
+		series_add(r, &r->to->v[r->seen[i].cause], span);
 	return 0;
 }
 
@@ -402,10 +391,8 @@ out:
 	}
 	free(r.workers);
 	free(r.at);
-	free(r.rows);
-	free(r.causes);
-	free(r.cause_rows);
-	map_release(&r.by_cause);
+	free(r.seen);
+	map_release(&r.by_state);
 	reading_close(&r.read);
 	return ret;
 }

@@ -106,7 +106,7 @@ const char *why_kind_advice(unsigned int kind)
 	return advice[kind];
 }
 
-void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
+static void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
 {
 	char name[STEPS_TASK_MAX];
 
@@ -142,19 +142,21 @@ struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest
 	return NULL;
 }
 
-int finding_push(const struct finding_job *j, struct finding *f, const struct state_owner *vcpu,
-		 const char *what)
+int finding_push(const struct finding_job *j, struct finding *f, const struct finding_vcpu *vcpu,
+		 struct buf *what)
 {
-	struct why_cause task = why_cause_plain(STATE_GUEST);
-	struct buf who = { 0 };
+	const struct why *w = j->why;
+	char name[STEPS_TASK_MAX];
+	int ret = 0;
 
-	task.input = vcpu->input;
-	task.pid = vcpu->pid;
-	why_task_text(j->why, &task, &who);
-	f->on = *vcpu;
-	snprintf(f->vcpu, sizeof(f->vcpu), "%s", buf_str(&who) ?: "");
-	snprintf(f->what, sizeof(f->what), f->rate >= FINDING_STORM ? "%s, %.0f a second" : "%s", what,
-		 f->rate);
-	buf_release(&who);
-	return array_push(&j->to->v, &j->to->n, f, sizeof(*f));
+	if (f->share >= FINDING_LEAST) {
+		f->on = vcpu->owner;
+		snprintf(f->vcpu, sizeof(f->vcpu), "%s",
+			 steps_task(w->steps, w->in, f->on.input, f->on.pid, UINT64_MAX, name));
+		snprintf(f->what, sizeof(f->what), f->rate >= FINDING_STORM ? "%s, %.0f a second" : "%s",
+			 buf_str(what) ?: "", f->rate);
+		ret = array_push(&j->to->v, &j->to->n, f, sizeof(*f));
+	}
+	buf_release(what);
+	return ret;
 }

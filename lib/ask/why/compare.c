@@ -92,7 +92,7 @@ static int why_by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return x < y ? -1 : x > y;
+	return ORDER(x, y);
 }
 
 /* The range of each share in 95 of 100 resamplings. */
@@ -120,9 +120,8 @@ static int why_ranges(const struct why_table *t, struct why_comparison *c)
 static int why_row_order(const void *a, const void *b)
 {
 	const struct why_row *x = a, *y = b;
-	if (x->share < y->share || x->share > y->share)
-		return x->share < y->share ? 1 : -1;
-	return x->typical < y->typical ? 1 : x->typical > y->typical ? -1 : 0;
+
+	return ORDER(y->share, x->share) ?: ORDER(y->typical, x->typical);
 }
 
 int why_compare(const struct why *w, double tail, struct why_comparison *c)

@@ -134,25 +134,23 @@ static int finding_exit_span(struct finding_job *j, struct finding_vcpu *v, cons
 static int finding_span(void *ctx, const struct state_span *s)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
-	static const size_t nowhere = SIZE_MAX;
 	struct finding_job *j = ctx;
 	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
 	struct finding_vcpu *v;
 	struct why_cause cause;
+	size_t *place;
 	uint32_t i;
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		return finding_guest_task(j, s);
 	cause = why_cause_span(j->why, s, false);
-	while (j->n_places <= s->owner->index)
-		if (array_push(&j->places, &j->n_places, &nowhere, sizeof(nowhere)))
-			return -ENOMEM;
-	if (j->places[s->owner->index] == nowhere) {
-		j->places[s->owner->index] = j->n;
-		if (array_push(&j->v, &j->n, &none, sizeof(none)))
-			return -ENOMEM;
-	}
-	v = &j->v[j->places[s->owner->index]];
+	if (array_reach(&j->places, &j->n_places, s->owner->index + 1, sizeof(*j->places)))
+		return -ENOMEM;
+	place = &j->places[s->owner->index];
+	if (!*place && array_push(&j->v, &j->n, &none, sizeof(none)))
+		return -ENOMEM;
+	*place = *place ?: j->n;
+	v = &j->v[*place - 1];
 	v->owner = *s->owner;
 	finding_move(v, s);
 	v->known |= cause.kind != STATE_UNKNOWN;
@@ -277,8 +275,8 @@ static bool finding_is_of(const struct finding_job *j, uint32_t cause, enum exit
  */
 static void finding_victim(const struct finding_job *j, uint32_t cause, struct buf *what)
 {
-	struct why_cause guest = why_cause_plain(STATE_GUEST);
 	const struct finding_task *most = NULL;
+	char name[STEPS_TASK_MAX];
 	uint64_t all = 0;
 
 	for (const struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++) {
@@ -288,12 +286,9 @@ static void finding_victim(const struct finding_job *j, uint32_t cause, struct b
 		all += t->of.ns;
 		most = most && most->of.ns >= t->of.ns ? most : t;
 	}
-	if (!most || most->pid <= 0 || most->of.ns < all / 2)
-		return;
-	guest.input = (uint16_t)most->input;
-	guest.pid = most->pid;
-	buf_addstr(what, ", most of it from the guest's task ");
-	why_task_text(j->why, &guest, what);
+	if (most && most->pid > 0 && most->of.ns >= all / 2)
+		buf_printf(what, ", most of it from the guest's task %s",
+			   steps_task(j->why->steps, j->why->in, most->input, most->pid, UINT64_MAX, name));
 }
 
 /* Of all vCPUs; the one that lost the greatest share of its time is named. shown: lost by each table's best.
@@ -312,28 +307,23 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, const uint
 	uint64_t elsewhere = 0;
 	const struct offset_guest *guest;
 	struct buf what = { 0 };
-	int ret = 0;
 
 	if (!f.next)
 		return 0;
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		v->part = v->by[cause];
 	worst = finding_sum(j, &f, classes[c->kind] + j->halts[cause]);
-	if (f.share < FINDING_LEAST)
-		return 0;
 	for (size_t i = 0; i < EXITS_TABLES && (c->kind == STATE_HOST || c->kind == STATE_VMM); i++)
 		elsewhere += finding_is_of(j, cause, i) ? shown[i] : 0;
-	if (elsewhere < f.lost / 2) {
-		why_cause_text(j->why, c, &what);
-		if (why_kind_advice(c->kind))
-			buf_printf(&what, ": %s", why_kind_advice(c->kind));
-		if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
-			buf_addstr(&what, ", overcommit");
-		finding_victim(j, cause, &what);
-		ret = finding_push(j, &f, &worst->owner, buf_str(&what) ?: "");
-	}
-	buf_release(&what);
-	return ret;
+	if (elsewhere >= f.lost / 2)
+		return 0;
+	why_cause_text(j->why, c, &what);
+	if (why_kind_advice(c->kind))
+		buf_printf(&what, ": %s", why_kind_advice(c->kind));
+	if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
+		buf_addstr(&what, ", overcommit");
+	finding_victim(j, cause, &what);
+	return finding_push(j, &f, worst, &what);
 }
 
 static int finding_row_order(const void *a, const void *b)
@@ -358,7 +348,6 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 	struct finding *f = &e->f;
 	struct buf what = { 0 };
 	char name[EXITS_NAME_MAX];
-	int ret;
 
 	f->next = finding_tables[r->table].next;
 	buf_printf(&what, "exits for %s", finding_tables[r->table].what);
@@ -376,9 +365,7 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 				   100.0 * (double)e->permissions / (double)f->n);
 		finding_victim(j, FINDING_FAULTS, &what);
 	}
-	ret = finding_push(j, f, &e->worst->owner, buf_str(&what) ?: "");
-	buf_release(&what);
-	return ret;
+	return finding_push(j, f, e->worst, &what);
 }
 
 /* Of each table what took longest beyond the ordinary price, which faults have not; shown: how long, by
@@ -428,8 +415,7 @@ static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLE
 	}
 	for (size_t i = 0; i < EXITS_TABLES && !ret; i++) {
 		shown[i] = best[i].f.lost;
-		if (best[i].f.share >= FINDING_LEAST)
-			ret = finding_exit_push(j, &best[i]);
+		ret = best[i].row ? finding_exit_push(j, &best[i]) : 0;
 	}
 	free(v);
 	free(of);
@@ -439,12 +425,11 @@ static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLE
 /* The task of a guest that ran longest while another one waited for its CPU. */
 static int finding_waits(const struct finding_job *j)
 {
-	struct why_cause task = why_cause_plain(STATE_GUEST);
 	const struct finding_task *worst = NULL;
 	const struct finding_vcpu *v;
 	struct finding f = { .next = "hyptrace stat --show tasks" };
 	struct buf what = { 0 };
-	int ret = 0;
+	char name[STEPS_TASK_MAX];
 
 	for (const struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++)
 		if (t->cause == FINDING_WAITS && (!worst || t->of.ns > worst->of.ns))
@@ -456,16 +441,9 @@ static int finding_waits(const struct finding_job *j)
 	f.n = worst->of.n;
 	f.example = worst->of.longest;
 	f.share = (double)f.lost / (double)v->wall;
-	if (f.share < FINDING_LEAST)
-		return 0;
-	task.input = (uint16_t)worst->input;
-	task.pid = worst->pid;
-	buf_addstr(&what, "the guest's task ");
-	why_task_text(j->why, &task, &what);
-	buf_addstr(&what, " has a CPU while another one waits for it");
-	ret = finding_push(j, &f, &v->owner, buf_str(&what) ?: "");
-	buf_release(&what);
-	return ret;
+	buf_printf(&what, "the guest's task %s has a CPU while another one waits for it",
+		   steps_task(j->why->steps, j->why->in, worst->input, worst->pid, UINT64_MAX, name));
+	return finding_push(j, &f, v, &what);
 }
 
 /* The vCPU that moves most; its time is that of its waits before a move. */
@@ -473,14 +451,14 @@ static int finding_moves(const struct finding_job *j)
 {
 	struct finding f = { .next = "hyptrace stat --show vcpus,steal" };
 	const struct finding_vcpu *worst;
-	char what[64];
+	struct buf what = { 0 };
 
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		if ((double)v->moves.n * 1e9 >= MOVES_LEAST * (double)v->wall)
 			v->part = v->moves;
 	worst = finding_sum(j, &f, OF_ALL);
-	snprintf(what, sizeof(what), "moves to another CPU, %.0f a second, and waits before them", f.rate);
-	return f.share >= FINDING_LEAST ? finding_push(j, &f, &worst->owner, what) : 0;
+	buf_printf(&what, "moves to another CPU, %.0f a second, and waits before them", f.rate);
+	return finding_push(j, &f, worst, &what);
 }
 
 /* The time of exits that is in no finding: their ordinary price. */
@@ -488,14 +466,16 @@ static int finding_ordinary(const struct finding_job *j)
 {
 	const struct finding_vcpu *worst;
 	struct finding f = { 0 };
+	struct findings *to = j->to;
+	size_t n = to->n;
 	int ret;
 
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		v->part = v->ordinary;
 	worst = finding_sum(j, &f, OF_ALL);
-	ret = worst ? finding_push(j, &f, &worst->owner, "exits") : 0;
-	if (worst && !ret)
-		j->to->ordinary = j->to->v[--j->to->n];
+	ret = finding_push(j, &f, worst, &(struct buf){ 0 });
+	if (to->n > n)
+		to->ordinary = to->v[--to->n];
 	return ret;
 }
 
@@ -503,9 +483,7 @@ static int finding_order(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
-	if (x->lost != y->lost)
-		return x->lost < y->lost ? 1 : -1;
-	return strcmp(x->what, y->what);
+	return ORDER(y->lost, x->lost) ?: strcmp(x->what, y->what);
 }
 
 int findings_join(struct finding_job **out, struct reading *r)
@@ -534,12 +512,13 @@ int findings_end(struct finding_job *j, struct findings *f)
 	finding_prices(j);
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n && !ret; v++) {
 		struct finding open = { .lost = v->undecided, .n = 1, .next = "hyptrace sync" };
+		struct buf what = { 0 };
 
 		finding_exit_over(j, v, false);
 		f->wall += v->wall;
 		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
-		if (open.share >= FINDING_LEAST)
-			ret = finding_push(j, &open, &v->owner, why_kind_advice(WHY_UNDECIDED));
+		buf_addstr(&what, why_kind_advice(WHY_UNDECIDED));
+		ret = finding_push(j, &open, v, &what);
 	}
 	ret = ret ?: finding_moves(j);
 	ret = ret ?: finding_exits(j, shown);

@@ -129,13 +129,10 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 	for (size_t i = n - in; i < n; i++)
 		f.lost += v[i].took - p50;
 	f.example = (struct finding_stretch){ v[n - 1].to - v[n - 1].took, v[n - 1].to };
-	f.share = (double)f.lost / (double)vcpu->wall;
-	if (f.share >= FINDING_LEAST && v[n - in].took >= TAIL_TIMES * p50) {
-		buf_printf(&what, "%s tail: the slowest %zu of %zu take %s or more, the median %s", t->preset,
-			   in, n, answer_duration(&units, v[n - in].took, text[0]),
-			   answer_duration(&units, p50, text[1]));
-		ret = finding_push(j, &f, &vcpu->owner, buf_str(&what) ?: "");
-	}
+	buf_printf(&what, "%s tail: the slowest %zu of %zu take %s or more, the median %s", t->preset, in, n,
+		   answer_duration(&units, v[n - in].took, text[0]), answer_duration(&units, p50, text[1]));
+	f.share = v[n - in].took >= TAIL_TIMES * p50 ? (double)f.lost / (double)vcpu->wall : 0;
+	ret = finding_push(j, &f, vcpu, &what);
 	for (size_t i = 0; i < n; i++) {
 		sums[v[i].elsewhere] += v[i].took;
 		counts[v[i].elsewhere]++;
@@ -148,16 +145,13 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 		longer = longer > 0 ? longer : 0;
 		f.lost = (uint64_t)(longer * (double)counts[1]);
 		f.share = (double)f.lost / (double)vcpu->wall;
-		what.len = 0;
 		buf_printf(&what,
 			   "interrupts from another CPU than the vCPU's: %llu of %zu, each %s longer than "
 			   "the others",
 			   (unsigned long long)counts[1], n,
 			   answer_duration(&units, (uint64_t)longer, text[0]));
-		if (f.share >= FINDING_LEAST)
-			ret = finding_push(j, &f, &vcpu->owner, buf_str(&what) ?: "");
+		ret = finding_push(j, &f, vcpu, &what);
 	}
-	buf_release(&what);
 	return ret;
 }
 

@@ -60,8 +60,6 @@ enum { CAUSE_OTHERS, CAUSE_UNKNOWN, CAUSE_UNDECIDED };
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 /* A cause without further members. */
 struct why_cause why_cause_plain(unsigned int kind);
-/* Of its pid: "hog-620"; a vCPU's thread by its guest: "Guest:0". */
-void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out);
 struct why_cause why_cause_span(const struct why *w, const struct state_span *s, bool pending);
 
 /* ---- findings ------------------------------------------------------------------------------------- */
@@ -129,7 +127,7 @@ struct finding_job {
 	struct why *why;
 	struct finding_vcpu *v;
 	size_t n;
-	size_t *places; /* of owners, by their index, in v */
+	size_t *places; /* of owners, by their index: 1 + that in v */
 	size_t n_places;
 	struct finding_task *tasks;
 	size_t n_tasks;
@@ -146,9 +144,9 @@ struct finding_job {
 
 /* The vCPU that is that CPU of the guest's file, and has known time; NULL: there is none. */
 struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
-/* Adds f with these words; vcpu: the one that lost most. -ENOMEM. */
-int finding_push(const struct finding_job *j, struct finding *f, const struct state_owner *vcpu,
-		 const char *what);
+/* Adds f, if its share is FINDING_LEAST, with these words, which are released; vcpu: lost most. -ENOMEM. */
+int finding_push(const struct finding_job *j, struct finding *f, const struct finding_vcpu *vcpu,
+		 struct buf *what);
 
 /* Chains of presets from the host into a guest, read by a pass of the caller's. */
 #define TAILS_MAX 3
