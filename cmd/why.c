@@ -202,12 +202,6 @@ static void why_files(const struct why_job *j, struct buf *out)
 		shell_word(out, j->o->f.files.v[i]);
 }
 
-/* A time as options take it. */
-static const char *why_time(const struct why_job *j, uint64_t time, char out[32])
-{
-	return answer_time(&j->answer, time, out) + (j->answer.ticks ? strlen("tick ") : 0);
-}
-
 /* The commands that show an instance: path leads to the last event by which a task comes to its CPU. */
 static void why_commands(struct why_job *j, const struct why_instance *one, struct buf *path,
 			 struct buf *report)
@@ -217,15 +211,15 @@ static void why_commands(struct why_job *j, const struct why_instance *one, stru
 
 	if (j->in->v[at->input].guest && j->o->q.preset && strcmp(j->o->q.preset, "wakeup") != 0)
 		at--;
-	buf_printf(path, "hyptrace path --at %s", why_time(j, at->ts, from));
+	buf_printf(path, "hyptrace path --at %s", answer_time(&j->answer, at->ts, from));
 	if (j->in->v[at->input].guest) {
 		buf_addstr(path, " --guest");
 		shell_word(path, j->in->v[at->input].machine);
 	}
 	buf_printf(path, " --cpu %u", at->cpu);
 	why_files(j, path);
-	buf_printf(report, "hyptrace report --time %s,%s", why_time(j, one->from, from),
-		   why_time(j, one->to + 1, to));
+	buf_printf(report, "hyptrace report --time %s,%s", answer_time(&j->answer, one->from, from),
+		   answer_time(&j->answer, one->to + 1, to));
 	why_files(j, report);
 }
 

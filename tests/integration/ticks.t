@@ -67,7 +67,7 @@ for words in 'stat' 'latency --from sched_switch --to sched_stat_runtime' 'flame
 	unlike "$("$hyptrace" $words --ts2secs $rate "$tmp/run.dat" 2>&1 >/dev/null)" 'x86-tsc' "... not with --ts2secs"
 done
 at=$(grep -om 1 '^[0-9]* [0-9]* [0-9]* sched_switch' "$tmp/switches")
-like "$("$hyptrace" path -q --at "${at%% *}" --cpu "$(cut -d ' ' -f 2 <<<"$at")" "$tmp/none.dat" 2>&1)" "at tick ${at%% *}: why then" "path: a moment in ticks"
+like "$("$hyptrace" path -q --at "${at%% *}" --cpu "$(cut -d ' ' -f 2 <<<"$at")" "$tmp/none.dat" 2>&1)" "at ${at%% *}: why then" "path: a moment in ticks"
 like "$("$hyptrace" path -q --at "${at%% *}ms" --cpu 0 "$tmp/none.dat" 2>&1)" "give --at in ticks, without a unit" "... without a unit"
 like "$("$hyptrace" path -q --at 18446744073709551615 --cpu 0 "$tmp/run.dat" 2>&1)" "host is not recorded at 18446744073709551615: it is from" \
 	"... and seconds beyond all ns are later than a recording"
