@@ -109,6 +109,7 @@ static int path_ask_machine(struct path_job *j)
 struct path_naming {
 	const char *name;
 	const struct steps *steps;
+	const struct inputs *in;
 	size_t input;
 	int64_t pid; /* the task of that name; -1: none so far */
 	bool several;
@@ -124,9 +125,12 @@ static int path_names_run(void *ctx, struct pass_run *run)
 
 		steps_learn(n->steps, run->records, s, 1);
 		for (size_t k = 0; k < 2 && s->kind == STEP_SWITCH && s->input == n->input; k++) {
-			const char *comm = steps_comm(n->steps, n->input, pids[k]);
+			const char *comm = steps_comm(n->steps, n->input, pids[k]) ?: "";
+			char text[STEPS_TASK_MAX] = "";
 
-			if (!comm || strcmp(comm, n->name) != 0)
+			if (strchr(n->name, ':'))
+				steps_task(n->steps, n->in, n->input, pids[k], UINT64_MAX, text);
+			if (strcmp(comm, n->name) != 0 && strcmp(text, n->name) != 0)
 				continue;
 			n->several |= n->pid >= 0 && n->pid != pids[k];
 			n->pid = pids[k];
@@ -139,14 +143,12 @@ static int path_names_run(void *ctx, struct pass_run *run)
 static int path_ask_task(struct path_job *j)
 {
 	const char *task = j->o->task, *dash = task ? strrchr(task, '-') : NULL;
-	struct path_naming n = { .name = task, .input = j->ask.input, .pid = -1 };
+	struct path_naming n = { .name = task, .in = j->in, .input = j->ask.input, .pid = -1 };
 	const struct pass_part part = {
 		.ctx = &n, .steps = 1ull << STEP_SWITCH, .after = path_names_run, .learns = true
 	};
 	struct timeline *t = NULL;
 	struct steps *steps = NULL;
-	const struct input *in = &j->in->v[j->ask.input];
-	char vcpu[STEPS_TASK_MAX];
 	uint64_t pid;
 	int ret;
 
@@ -154,15 +156,10 @@ static int path_ask_task(struct path_job *j)
 	j->ask.cpu = j->o->cpu == NO_CPU ? -1 : (int64_t)j->o->cpu;
 	if (!task)
 		return 0;
-	if (!parse_u64(task, &pid) && pid && pid <= INT32_MAX)
+	if (!parse_u64(task, &pid) && pid && pid <= INT32_MAX) {
 		j->ask.pid = (int64_t)pid;
-	for (size_t i = 0; i < in->n_threads && j->ask.pid < 0; i++) {
-		snprintf(vcpu, sizeof(vcpu), "%s:%u", in->threads[i].guest->name ?: "",
-			 in->threads[i].vcpu->cpu);
-		j->ask.pid = strcmp(vcpu, task) ? -1 : (int64_t)in->threads[i].pid;
-	}
-	if (j->ask.pid >= 0)
 		return 0;
+	}
 	/* in the records: the file's table of names lacks some, and has the last of others only */
 	ret = timeline_open(&t, j->in, NULL, NULL, NULL) ?: steps_open(&steps, j->in);
 	n.steps = steps;
