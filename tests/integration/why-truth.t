@@ -210,6 +210,11 @@ sub judge {
 		$time{$key} += $c->{typical_ns};
 	}
 	my ($tail, $theirs, $all) = shares(@found);
+	if (!grep { $_->[3] =~ /^sched_switch/ && !$_->[4] } @host) { # all are lost: what the host did is not known
+		for my $of (\%ours, $tail, $theirs) {
+			$of->{'out of the guest'} += delete $of->{$_} for grep { /^(exit handling|VMM|preempted .*)$/ } keys %$of;
+		}
+	}
 	my $open = abs($ours{undecided} // 0);
 
 	$n{worlds}++;
