@@ -404,11 +404,10 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		}
 		buf_release(&next);
 	}
-	if (f.ordinary.n)
-		answer_note(&j->answer, "%llu exits at %s each took %.1f %% of %s: ordinary",
-			    (unsigned long long)f.ordinary.n,
-			    answer_duration(&j->answer, f.ordinary.lost / f.ordinary.n, lost),
-			    f.ordinary.share * 100, f.ordinary.vcpu);
+	for (const struct finding *one = f.v + f.n; one < f.v + f.n + f.n_context; one++)
+		answer_note(&j->answer, "%s: %s in %llu stretches, %.1f %% of %s", one->what,
+			    answer_duration(&j->answer, one->lost, lost), (unsigned long long)one->n,
+			    one->share * 100, one->vcpu);
 	if (!j->text)
 		answer_table_end(&j->answer);
 	free(f.v);

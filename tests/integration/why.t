@@ -120,7 +120,21 @@ is "$("$hyptrace" why -q --json tests/data/steal/trace.dat | jq -r '.findings[0]
 	"$("$hyptrace" sql -q --csv tests/data/steal/trace.dat "SELECT printf('%d.%09d', ts / 1000000000, ts % 1000000000),
 	printf('%d.%09d', (ts + dur) / 1000000000, (ts + dur) % 1000000000) FROM vcpu_states
 	WHERE state = 'preempted' AND other_tid = 178 AND vcpu = 0 ORDER BY dur DESC LIMIT 1" | tail -n 1)" "... and the longest one is its longest"
-is "$(why_of tests/data/raw/trace.dat tests/data/raw/trace-Guest.dat | grep -c '^[0-9]*\. ')" 10 "ten findings at most"
+{
+	echo $'guest Guest b1 0:100\n1000000000 0 100 kvm_entry\t1\n1000001000 0 100 kvm_exit\t0\t0\t1'
+	for i in {1..15}; do
+		hog=hog$i at=$((1000000000 + i * 25000000))
+		[ "$i" != 15 ] || hog=hyptrace
+		printf '%s\n' "$at 0 100 sched_switch	vcpu	100	120	0	$hog	$((200 + i))	120" \
+			"$((at + i * 1000000)) 0 $((200 + i)) sched_switch	$hog	$((200 + i))	120	0	vcpu	100	120"
+	done
+	echo $'1400000000 0 100 kvm_entry\t1\n1400001000 0 100 kvm_exit\t0\t0\t1'
+} | "$build/tests/integration/make-trace" "$tmp/hogs.dat" tests/integration/events/kernel
+is "$(why_of "$tmp/hogs.dat" | grep '^[0-9]*\. ' | sed -n '3p;$p;$=')" "3. preempted by hog14-214: 14.00ms in 1 stretches, 3.5 % of Guest:0
+10. preempted by hog7-207: 7.000ms in 1 stretches, 1.7 % of Guest:0
+10" "ten findings at most"
+is "$(tail -n 1 "$tmp/out")" "preempted by hyptrace-215, which recorded: 15.00ms in 1 stretches, 3.7 % of Guest:0" \
+	"the recorder's own time is context"
 like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. out of the guest: only sched_switch shows more: record -e sched: ' \
 	"what was not recorded is one, with what to record"
 is "$(why_of tests/data/formats-arm64.dat)" "the files have no entries and exits of vCPUs: record -e kvm -e sched" "no vCPUs"
@@ -266,8 +280,7 @@ hogged() { # SECONDS: so long before and after it another buffer has events
 for seconds in 0 5; do
 	hogged $seconds | "$build/tests/integration/make-trace" "$tmp/hog.dat" tests/integration/events/kernel
 	is "$(why_of "$tmp/hog.dat" | grep -v '^  ')" "1. preempted by burner-200: 400.0ms in 10 stretches, 40.0 % of Guest:0
-2. exit handling (WFx): 10.00ms in 10 stretches, 1.0 % of Guest:0
-10 exits at 1.000ms each took 1.0 % of Guest:0: ordinary" "a hog, with $seconds s of other events around it"
+exits at their ordinary price, 2.000ms each: 20.00ms in 10 stretches, 2.0 % of Guest:0" "a hog, with $seconds s of other events around it"
 done
 
 # ---- the ordinary price of exits --------------------------------------------------------------------------------
@@ -316,8 +329,8 @@ while IFS='|' read -r machine name said; do
 	# shellcheck disable=SC2086
 	is "$(machine $machine)" "$(printf %b "$said")" "$name"
 done <<E2
-$emulated|an emulated machine that is calm|nothing stands out: nothing took 5 % of a vCPU's time\n1. exits for MMIO at 0xa000000:W: 29.63ms in 80 stretches, 1.5 % of vm:0\n783 exits at 133.4us each took 5.2 % of vm:0: ordinary
-$emulated 90:900000:user|... whose VMM handles a device: its address|1. exits for MMIO at 0x9000000:W: 156.7ms in 180 stretches, 7.8 % of vm:0\n963 exits at 139.3us each took 6.7 % of vm:0: ordinary
+$emulated|an emulated machine that is calm|nothing stands out: nothing took 5 % of a vCPU's time\n1. exits for MMIO at 0xa000000:W: 29.63ms in 80 stretches, 1.5 % of vm:0\nexits at their ordinary price, 133.4us each: 104.5ms in 783 stretches, 5.2 % of vm:0
+$emulated 90:900000:user|... whose VMM handles a device: its address|1. exits for MMIO at 0x9000000:W: 156.7ms in 180 stretches, 7.8 % of vm:0\nexits at their ordinary price, 139.3us each: 134.2ms in 963 stretches, 6.7 % of vm:0
 30000:3000:0x18 100:3000:halt:5000|a storm of exits that cost what they always do|1. exit handling (SYS64), 30000 a second: 180.0ms in 60000 stretches, 9.0 % of vm:0
 1000:2000:0x18 200:3000:halt:5000 800:80000:kernel|exits that are dear|1. exits for MMIO at 0xa000000:W: 125.6ms in 1600 stretches, 6.3 % of vm:0
 1000:2000:0x18 800:3000:halt:80000|a CPU that takes long to wake up|1. waking: the CPU was idle, and had to wake up: 123.2ms in 1600 stretches, 6.2 % of vm:0
@@ -325,7 +338,7 @@ $emulated 90:900000:user|... whose VMM handles a device: its address|1. exits fo
 E2
 # recordings of calm machines: no more than the recording's own gaps
 for calm in lab-protected lab-nvhe stock/trace; do
-	is "$(why_of tests/data/$calm.dat | grep -vE '^[0-9]+\. (not recorded|out of the guest):' | grep -E '([5-9]|[0-9]{2,})\.[0-9] % of [^:]*(:[01])?$')" "" \
+	is "$(why_of tests/data/$calm.dat | grep -E '^[0-9]+\. ' | grep -vE '^[0-9]+\. (not recorded|out of the guest):' | grep -E '([5-9]|[0-9]{2,})\.[0-9] % of [^:]*(:[01])?$')" "" \
 		"nothing takes 5 % in $calm.dat"
 done
 

@@ -5,8 +5,8 @@
 
 #define MOVES_LEAST	  20 /* of a vCPU, a second */
 #define FINDING_TASKS_MAX 65536
-#define DEAR_TIMES	  10	  /* an exit that takes so many times the price is dear */
-#define DEAR_MOST	  1000000 /* ns: on any machine */
+#define PRICE_MOST	  1000000 /* ns: no exit costs more ordinarily */
+#define DEAR_TIMES	  10	  /* an exit that takes so many times its price is dear */
 
 static void finding_move(struct finding_vcpu *v, const struct state_span *s)
 {
@@ -107,6 +107,8 @@ static int finding_exit_over(struct finding_job *j, struct finding_vcpu *v, bool
 	v->by[x.cause].ns += x.ns;
 	v->by[x.cause].n++;
 	j->halts[x.cause] |= x.halted;
+	j->vmm.ns += x.vmm;
+	j->vmm.n += x.vmm > 0;
 	return whole && !x.vmm ? histogram_add(&j->exits_of[x.halted], x.ns) : 0;
 }
 
@@ -125,8 +127,7 @@ static int finding_exit_span(struct finding_job *j, struct finding_vcpu *v, cons
 	if (s->state == STATE_HALTED)
 		*x = (struct finding_exit_open){ .cause = x->cause, .halted = true };
 	if (s->state == STATE_VMM)
-		finding_part_add(&j->vmm, s->from, s->to);
-	x->vmm |= s->state == STATE_VMM;
+		x->vmm += s->to - s->from;
 	return 0;
 }
 
@@ -189,8 +190,11 @@ static const char *const finding_next[WHY_KINDS] = {
 	[STATE_OUTSIDE] = "hyptrace stat --show vcpus",
 };
 
-/* What has no price; exits, those after which the guest halts; parts of exits, and wake-ups of CPUs. */
-enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_PARTS, OF_WAKES };
+/*
+ * What has no price; exits, and those after which the guest halts; wake-ups of CPUs, other parts of exits,
+ * and accesses to devices, of which the VMM may handle some.
+ */
+enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_WAKES, OF_PARTS, OF_ACCESSES };
 
 /*
  * Adds the vCPUs' parts up in f: what is beyond the price of those that are dear, and of a storm all. Returns
@@ -199,8 +203,11 @@ enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_PARTS, OF_WAKES };
 static const struct finding_vcpu *finding_sum(const struct finding_job *j, struct finding *f,
 					      enum finding_class class)
 {
-	bool halts = class == OF_HALTS || class == OF_WAKES;
+	uint64_t price = j->price[class == OF_HALTS || class == OF_WAKES], dear = DEAR_TIMES * price;
+	uint64_t vmm = class == OF_ACCESSES && j->vmm.n ? j->vmm.ns / j->vmm.n / 2 : UINT64_MAX;
 	const struct finding_vcpu *worst = NULL;
+
+	dear = vmm > dear ? dear : vmm > price ? vmm : price;
 
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
 		const struct finding_part p = v->part;
@@ -208,7 +215,7 @@ static const struct finding_vcpu *finding_sum(const struct finding_job *j, struc
 		uint64_t lost = p.ns;
 
 		if (class != OF_ALL && rate < FINDING_STORM)
-			lost = p.ns > p.n * j->dear[halts] ? p.ns - p.n * j->price[halts] : 0;
+			lost = p.ns > p.n * dear ? p.ns - p.n * price : 0;
 		if (class == OF_EXITS || class == OF_HALTS) {
 			v->ordinary.ns += p.ns - lost;
 			v->ordinary.n += lost < p.ns ? p.n : 0;
@@ -224,19 +231,6 @@ static const struct finding_vcpu *finding_sum(const struct finding_job *j, struc
 		v->part = (struct finding_part){ 0 };
 	}
 	return worst;
-}
-
-/* An exit costs the median of those that the kernel handles, apart after which the guest halted. */
-static void finding_prices(struct finding_job *j)
-{
-	for (size_t k = 0; k < 2; k++) {
-		uint64_t price = histogram_at(&j->exits_of[k], 0.5), dear = DEAR_TIMES * price;
-
-		if (j->vmm.n && j->vmm.ns / j->vmm.n / 2 < dear)
-			dear = j->vmm.ns / j->vmm.n / 2;
-		j->price[k] = price < DEAR_MOST ? price : DEAR_MOST;
-		j->dear[k] = dear < j->price[k] ? j->price[k] : dear < DEAR_MOST ? dear : DEAR_MOST;
-	}
 }
 
 /* Exits by what they were for; `reasons` are those of such exits. */
@@ -322,6 +316,9 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, const uint
 		buf_printf(&what, ": %s", why_kind_advice(c->kind));
 	if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
 		buf_addstr(&what, ", overcommit");
+	f.context = !strcmp(c->comm, "hyptrace") || !strcmp(c->comm, "trace-cmd");
+	if (f.context)
+		buf_addstr(&what, ", which recorded");
 	finding_victim(j, cause, &what);
 	return finding_push(j, &f, worst, &what);
 }
@@ -409,7 +406,10 @@ static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLE
 			finding_stretch_take(&of[r->vcpu]->part.longest, r->longest,
 					     r->longest + r->handled.max);
 		}
-		e.worst = finding_sum(j, &e.f, table == EXITS_FAULT ? OF_ALL : OF_PARTS);
+		e.worst = finding_sum(j, &e.f,
+				      table == EXITS_FAULT    ? OF_ALL
+				      : table <= EXITS_IOPORT ? OF_ACCESSES
+							      : OF_PARTS);
 		if (e.worst && e.f.lost > best[table].f.lost)
 			best[table] = e;
 	}
@@ -464,26 +464,25 @@ static int finding_moves(const struct finding_job *j)
 /* The time of exits that is in no finding: their ordinary price. */
 static int finding_ordinary(const struct finding_job *j)
 {
+	const struct answer units = { .ticks = inputs_in_ticks(j->why->in) };
+	struct finding f = { .context = true };
 	const struct finding_vcpu *worst;
-	struct finding f = { 0 };
-	struct findings *to = j->to;
-	size_t n = to->n;
-	int ret;
+	struct buf what = { 0 };
+	char each[32];
 
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		v->part = v->ordinary;
 	worst = finding_sum(j, &f, OF_ALL);
-	ret = finding_push(j, &f, worst, &(struct buf){ 0 });
-	if (to->n > n)
-		to->ordinary = to->v[--to->n];
-	return ret;
+	buf_printf(&what, "exits at their ordinary price, %s each",
+		   answer_duration(&units, f.n ? f.lost / f.n : 0, each));
+	return finding_push(j, &f, worst, &what);
 }
 
 static int finding_order(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
-	return ORDER(y->lost, x->lost) ?: strcmp(x->what, y->what);
+	return ORDER(x->context, y->context) ?: ORDER(y->lost, x->lost) ?: strcmp(x->what, y->what);
 }
 
 int findings_join(struct finding_job **out, struct reading *r)
@@ -509,7 +508,10 @@ int findings_end(struct finding_job *j, struct findings *f)
 	int ret = 0;
 
 	j->to = f;
-	finding_prices(j);
+	for (size_t k = 0; k < 2; k++) {
+		j->price[k] = histogram_at(&j->exits_of[k], 0.5);
+		j->price[k] = j->price[k] < PRICE_MOST ? j->price[k] : PRICE_MOST;
+	}
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n && !ret; v++) {
 		struct finding open = { .lost = v->undecided, .n = 1, .next = "hyptrace sync" };
 		struct buf what = { 0 };
@@ -528,6 +530,8 @@ int findings_end(struct finding_job *j, struct findings *f)
 	ret = ret ?: tails_find(j->tails, j);
 	ret = ret ?: finding_ordinary(j);
 	array_sort(f->v, f->n, sizeof(*f->v), finding_order);
+	for (; f->n && f->v[f->n - 1].context; f->n--)
+		f->n_context++;
 	return ret;
 }
 

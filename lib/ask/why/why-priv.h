@@ -94,9 +94,10 @@ struct finding_vcpu {
 	bool known;    /* there was a span that is known */
 	uint64_t open; /* ns that are not known since the last of these */
 	struct finding_exit_open {
-		uint64_t ns;	  /* in the kernel and below since it left its guest, or woke up */
-		uint32_t cause;	  /* its reason; 0: none yet */
-		bool halted, vmm; /* the guest halted; the VMM handled it */
+		uint64_t ns;	/* in the kernel and below since it left its guest, or woke up */
+		uint32_t cause; /* its reason; 0: none yet */
+		uint64_t vmm;	/* ns */
+		bool halted;	/* the guest */
 	} exit;
 	struct finding_part by[WHY_CAUSES_MAX];
 	struct finding_part ordinary; /* of exits in no finding */
@@ -136,8 +137,8 @@ struct finding_job {
 	bool halts[WHY_CAUSES_MAX]; /* exits of that reason */
 	/* exits that the kernel handles, and those after which the guest halts */
 	struct histogram exits_of[2];
-	struct finding_part vmm;    /* its parts of exits */
-	uint64_t price[2], dear[2]; /* ns of one: the median, and what is not ordinary */
+	struct finding_part vmm; /* its parts of exits */
+	uint64_t price[2];	 /* ns of one: the median */
 	struct tails *tails;
 	struct findings *to;
 };

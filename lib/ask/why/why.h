@@ -127,14 +127,15 @@ struct finding {
 	double rate;			/* stretches a second there */
 	struct finding_stretch example; /* the longest there */
 	const char *next;		/* a command that shows more, without its files */
+	bool context;			/* no cause: for struct findings' n_context */
 };
 
 /* Zero-initialised; v: the caller's to free; those that took most first. */
 struct findings {
 	struct finding *v;
 	size_t n;
-	uint64_t wall;		 /* ns of all vCPUs; 0: the files show none */
-	struct finding ordinary; /* the time of exits that is in no other one; without a next command */
+	uint64_t wall;	  /* ns of all vCPUs; 0: the files show none */
+	size_t n_context; /* after these: what exits cost ordinarily, and what the recorder took */
 };
 
 /* Reads the files once. -ENOMEM, -errno. */
