@@ -154,8 +154,7 @@ static int finding_span(void *ctx, const struct state_span *s)
 	v = &j->v[*place - 1];
 	v->owner = *s->owner;
 	finding_move(v, s);
-	v->known |= cause.kind != STATE_UNKNOWN;
-	if (!v->known || cause.kind == STATE_ENDED)
+	if (cause.kind == STATE_ENDED || (cause.kind == STATE_UNKNOWN && !v->wall))
 		return 0;
 	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
 	if (cause.kind == STATE_UNKNOWN) {

@@ -91,8 +91,7 @@ static inline void finding_part_add(struct finding_part *p, uint64_t from, uint6
 struct finding_vcpu {
 	struct state_owner owner;
 	uint64_t wall, undecided;
-	bool known;    /* there was a span that is known */
-	uint64_t open; /* ns that are not known since the last of these */
+	uint64_t open; /* ns that are not known since it last was */
 	struct finding_exit_open {
 		uint64_t ns;	/* in the kernel and below since it left its guest, or woke up */
 		uint32_t cause; /* its reason; 0: none yet */
@@ -139,7 +138,7 @@ struct finding_job {
 	struct histogram exits_of[2];
 	struct finding_part vmm; /* its parts of exits */
 	uint64_t price[2];	 /* ns of one: the median */
-	struct tails *tails;
+	struct tail *tails;
 	struct findings *to;
 };
 
@@ -151,13 +150,13 @@ int finding_push(const struct finding_job *j, struct finding *f, const struct fi
 
 /* Chains of presets from the host into a guest, read by a pass of the caller's. */
 #define TAILS_MAX 3
-struct tails; /* opaque */
+struct tail; /* opaque, TAILS_MAX of them */
 
 /* Those that the files have all events for. -ENOMEM. tails_close takes NULL. */
-int tails_open(struct tails **out, const struct inputs *in, struct timeline *t);
-void tails_close(struct tails *t);
-void tails_join(struct tails *t, struct reading *r);
+int tails_open(struct tail **out, const struct inputs *in, struct timeline *t);
+void tails_close(struct tail *t);
+void tails_join(struct tail *t, struct reading *r);
 /* After the pass: their findings. -ENOMEM. */
-int tails_find(struct tails *t, const struct finding_job *j);
+int tails_find(struct tail *t, const struct finding_job *j);
 
 #endif
