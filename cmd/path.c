@@ -91,18 +91,14 @@ struct path_job {
 static int path_ask_machine(struct path_job *j)
 {
 	const struct path_opts *o = j->o;
+	const char *wanted = o->guest || o->event.name ? o->guest : "host"; /* as answers call it */
+	size_t i = 0;
 
-	j->ask.input = o->event.name ? SIZE_MAX : 0;
-	for (size_t i = j->in->n; i-- > 0;) {
-		const struct input *in = &j->in->v[i];
-
-		/* "host" is how answers call it */
-		if (o->guest ? !strcmp(in->guest ? in->machine : "host", o->guest)
-			     : !o->event.name && !in->guest)
-			j->ask.input = i;
-		else if (o->guest && !i && j->ask.input == (o->event.name ? SIZE_MAX : 0))
-			return log_fail(j->log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
-	}
+	while (wanted && i < j->in->n && strcmp(j->in->v[i].guest ? j->in->v[i].machine : "host", wanted))
+		i++;
+	if (o->guest && i == j->in->n)
+		return log_fail(j->log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
+	j->ask.input = !wanted ? SIZE_MAX : i < j->in->n ? i : 0;
 	return 0;
 }
 

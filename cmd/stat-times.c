@@ -252,21 +252,15 @@ static bool hyp_table(struct stat_answer *s, const struct hyptime_rows *rows, co
 		      const char *title, const char *column, const char *none)
 {
 	struct time_row *v = calloc(rows->n + 1, sizeof(*v));
-	struct strlist names = { 0 }; /* hyptime_name's text is valid for one call only */
 	bool there = false;
 
 	s->ret = v ? 0 : -ENOMEM;
-	for (size_t i = 0; i < rows->n && !s->ret; i++) {
-		const char *name = hyptime_name(s->hyp, rows->v[i].input, rows->v[i].kind);
-
-		s->ret = name ? strlist_add(&names, name) : 0;
-		v[i] = (struct time_row){ rows->v[i].input, NULL, NULL, &rows->v[i].time };
-		if (name && !s->ret)
-			v[i].name = names.v[names.n - 1];
-	}
+	for (size_t i = 0; i < rows->n && !s->ret; i++)
+		v[i] = (struct time_row){ rows->v[i].input, NULL,
+					  hyptime_name(s->hyp, rows->v[i].input, rows->v[i].kind),
+					  &rows->v[i].time };
 	if (!s->ret)
 		there = time_table(s, key, title, column, none, v, rows->n);
-	strlist_release(&names);
 	free(v);
 	return there;
 }

@@ -6,11 +6,7 @@
 #include "ask/states/hyptime.h"
 #include "ask/states/reading.h"
 #include "ask/states/states.h"
-
-/* A thread's counts of events by slice. */
-struct series_worker {
-	uint32_t (**events)[SERIES_SLICES]; /* by buffer and event; NULL: none was seen */
-};
+#include "read/part.h"
 
 /* An owner's state, of which rows are. Has no padding, and is compared as bytes. */
 struct series_state {
@@ -33,7 +29,7 @@ struct series_run {
 	/* events */
 	size_t *at; /* by stream: where its buffer's events begin */
 	size_t n_streams, n_cells, n_workers;
-	struct series_worker *workers;
+	uint32_t ***events; /* by worker, and by buffer and event: counts by slice; NULL: none was seen */
 	/* stays and states */
 	struct tally tally;
 	struct hyptime *hyp;
@@ -84,22 +80,21 @@ static const char *series_machine(const struct input *in)
 static int series_events_work(void *ctx, struct pass_run *run)
 {
 	const struct series_run *r = ctx;
-	const struct series_worker *w = &r->workers[run->worker];
 
 	for (size_t i = 0; i < run->records->n; i++) {
 		const struct merge_record *m = &run->records->v[i];
 		const struct input *in = &r->in->v[merge_stream(r->read.timeline->merge, m)->input];
 		unsigned int id = timeline_id(m);
-		uint32_t(**cell)[SERIES_SLICES];
+		uint32_t **cell;
 
 		if (!m->data || !input_event(in, id))
 			continue;
-		cell = &w->events[r->at[m->stream] + id];
+		cell = &r->events[run->worker][r->at[m->stream] + id];
 		if (!*cell)
-			*cell = calloc(1, sizeof(**cell));
+			*cell = calloc(SERIES_SLICES, sizeof(**cell));
 		if (!*cell)
 			return -ENOMEM;
-		(**cell)[series_slice(r, m->ts)]++;
+		(*cell)[series_slice(r, m->ts)]++;
 	}
 	return 0;
 }
@@ -108,15 +103,13 @@ static int series_events_open(struct series_run *r)
 {
 	r->n_streams = merge_streams(r->read.timeline->merge);
 	r->at = calloc(r->n_streams + 1, sizeof(*r->at));
-	r->workers = calloc(pipeline_workers(), sizeof(*r->workers));
-	if (!r->at || !r->workers)
+	r->events = calloc(pipeline_workers(), sizeof(*r->events));
+	if (!r->at || !r->events)
 		return -ENOMEM;
 	r->n_cells = counts_lay_out(r->in, r->read.timeline, 0, r->at);
 	for (; r->n_workers < pipeline_workers(); r->n_workers++) {
-		struct series_worker *w = &r->workers[r->n_workers];
-
-		w->events = calloc(r->n_cells + 1, sizeof(*w->events));
-		if (!w->events)
+		r->events[r->n_workers] = calloc(r->n_cells + 1, sizeof(**r->events));
+		if (!r->events[r->n_workers])
 			return -ENOMEM;
 	}
 	return 0;
@@ -134,8 +127,7 @@ static int series_event(struct series_run *r, const struct merge_stream *s, cons
 	snprintf(name, sizeof(name), "%s%s%s:%s", buffer ?: "", buffer && *buffer ? "/" : "", event->system,
 		 event->name);
 	for (size_t w = 0; w < r->n_workers; w++) {
-		const uint32_t(*counts)[SERIES_SLICES] =
-			(const uint32_t(*)[SERIES_SLICES])r->workers[w].events[cell];
+		const uint32_t *counts = r->events[w][cell];
 
 		if (!counts)
 			continue;
@@ -143,7 +135,7 @@ static int series_event(struct series_run *r, const struct merge_stream *s, cons
 		if (ret)
 			return ret;
 		for (size_t i = 0; i < SERIES_SLICES; i++)
-			row->v[i] += (*counts)[i];
+			row->v[i] += counts[i];
 	}
 	return 0;
 }
@@ -305,50 +297,27 @@ static int series_span(void *ctx, const struct state_span *span)
 	return 0;
 }
 
-static int series_bounds(struct series *s, const struct inputs *in, const struct log *log)
-{
-	struct timeline *t = NULL;
-	struct counts *c = NULL;
-	struct pass_part part;
-	int ret = timeline_open(&t, in, NULL, NULL, log) ?: counts_open(&c, in, t);
-
-	if (ret)
-		goto out;
-	part = counts_part(c);
-	ret = pass_read(t, NULL, &part, 1);
-	if (ret)
-		goto out;
-	counts_finish(c);
-	s->from = UINT64_MAX;
-	for (const struct counts_cpu *cpu = c->cpus; cpu < c->cpus + c->n_cpus; cpu++) {
-		s->from = cpu->first < s->from ? cpu->first : s->from;
-		s->to = cpu->last > s->to ? cpu->last : s->to;
-		s->lost += cpu->lost + cpu->gaps;
-	}
-	s->damaged = merge_damaged(t->merge);
-	ret = s->from < s->to ? 0 : -ENODATA;
-out:
-	counts_close(c);
-	timeline_close(t);
-	return ret;
-}
-
 int series_read(struct series *s, const struct inputs *in, const struct log *log)
 {
 	static const bool things[SERIES_GROUPS] = {
 		[SERIES_EVENTS] = true, [SERIES_EXITS] = true, [SERIES_HYP] = true
 	};
 	struct series_run r = { .to = s, .in = in };
+	struct counts *c = NULL;
 	char name[EXITS_NAME_MAX];
+	uint64_t seen = 0;
 	int ret;
 
 	*s = (struct series){ 0 };
-	ret = series_bounds(s, in, log);
-	if (ret)
-		return ret;
+	ret = part_extent(in->v, in->n, &s->from, &s->to, &s->damaged);
+	s->from = in->from > s->from ? in->from : s->from;
+	s->to = in->to && in->to <= s->to ? in->to - 1 : s->to;
+	if (ret || s->from >= s->to)
+		return ret ?: -ENODATA;
 	r.width = (s->to - s->from) / SERIES_SLICES + 1;
 	s->length = (double)r.width * SERIES_SLICES / 1e9;
-	ret = reading_open(&r.read, in, NULL, NULL) ?:
+	ret = reading_open(&r.read, in, NULL, log) ?:
+	      counts_open(&c, in, r.read.timeline) ?:
 	      series_events_open(&r) ?:
 	      tally_open(&r.tally, 0, r.width) ?:
 	      reading_exits(&r.read, &r.tally) ?:
@@ -359,13 +328,19 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	tally_begin(&r.tally, s->from);
 	reading_add(&r.read, (struct pass_part){ .ctx = &r, .work = series_events_work });
 	reading_add(&r.read, hyptime_part(r.hyp));
+	reading_add(&r.read, counts_part(c));
 	ret = reading_run(&r.read);
 	/* a page that could be read before may fail now */
 	merge_damage_join(&s->damaged, reading_damaged(&r.read));
 	if (ret)
 		goto out;
 	hyptime_finish(r.hyp);
-	ret = series_events_finish(&r);
+	counts_finish(c);
+	for (const struct counts_cpu *cpu = c->cpus; cpu < c->cpus + c->n_cpus; cpu++) {
+		seen += cpu->events;
+		s->lost += cpu->lost + cpu->gaps;
+	}
+	ret = seen > 1 ? series_events_finish(&r) : -ENODATA;
 	for (size_t i = 0; i < r.tally.n_rows && !ret; i++) {
 		const struct tally_row *from = &r.tally.rows[i];
 
@@ -383,13 +358,14 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 			s->v[i].v[k] *= (things[s->v[i].group] ? 1e9 : 1) / (double)r.width;
 out:
 	hyptime_close(r.hyp);
+	counts_close(c);
 	tally_release(&r.tally);
 	for (size_t w = 0; w < r.n_workers; w++) {
 		for (size_t i = 0; i < r.n_cells; i++)
-			free(r.workers[w].events[i]);
-		free(r.workers[w].events);
+			free(r.events[w][i]);
+		free(r.events[w]);
 	}
-	free(r.workers);
+	free(r.events);
 	free(r.at);
 	free(r.seen);
 	map_release(&r.by_state);

@@ -41,7 +41,7 @@ struct series {
 };
 
 /*
- * Reads the inputs, which are loaded, twice. -ENODATA: there is not a record, or all have the same time;
+ * Reads the inputs, which are loaded. -ENODATA: there is not a record, or all have the same time;
  * -ENOMEM. *s must be released in any case.
  */
 int series_read(struct series *s, const struct inputs *in, const struct log *log);

@@ -458,7 +458,8 @@ void steps_learn(const struct steps *s, const struct merge_run *run, const struc
 	}
 }
 
-const char *steps_comm_at(const struct steps *s, size_t input, int32_t pid, uint64_t ts)
+/* The name that it had then. */
+static const char *steps_comm_at(const struct steps *s, size_t input, int32_t pid, uint64_t ts)
 {
 	const struct step_input *in = &s->v[input];
 	const struct step_name *at = pid > 0 ? step_name_find(in->names, pid) : NULL;

@@ -383,8 +383,7 @@ static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLE
 		if (rows[i].table != EXITS_REASON && rows[i].handled.n && of[rows[i].vcpu])
 			v[groups++] = &rows[i];
 	n = groups;
-	if (n)
-		qsort(v, n, sizeof(*v), finding_row_order);
+	array_sort(v, n, sizeof(*v), finding_row_order);
 	for (size_t i = 0, end; i < n; i = end) {
 		struct finding_exit e = { .row = v[i] };
 		enum exits_table table = v[i]->table;

@@ -56,15 +56,15 @@ int tails_open(struct tail **out, const struct inputs *in, struct timeline *time
 		guest |= in->v[i].guest;
 	for (size_t p = 0; p < TAILS_MAX && guest && !ret; p++) {
 		struct tail *t = &all[p];
+		size_t n = 0;
 
 		t->preset = tail_presets[p];
 		latency_preset_plan(latency_preset(*t->preset), in, &t->plan);
 		/* device interrupts, for which the files are read twice, are left out */
-		for (size_t i = 0, n = t->plan.n_terms; i < n; i++)
-			if (t->plan.terms[i].line)
-				t->plan.n_terms--;
-			else
-				t->terms[i - (n - t->plan.n_terms)] = t->plan.terms[i];
+		for (size_t i = 0; i < t->plan.n_terms; i++)
+			if (!t->plan.terms[i].line)
+				t->terms[n++] = t->plan.terms[i];
+		t->plan.n_terms = n;
 		t->plan.terms = t->terms;
 		t->plan.lines = false;
 		t->plan.each = tail_take;
