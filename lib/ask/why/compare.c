@@ -78,13 +78,6 @@ static void why_resample(const struct why_table *t, unsigned short random[3], do
 		shares[k] = all > 0 ? shares[k] / all : 0;
 }
 
-static int why_by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return ORDER(x, y);
-}
-
 /* The range of each share in 95 of 100 resamplings. */
 static int why_ranges(const struct why_table *t, struct why_comparison *c)
 {
@@ -98,7 +91,7 @@ static int why_ranges(const struct why_table *t, struct why_comparison *c)
 	for (size_t k = 0; k < t->columns; k++) {
 		for (size_t r = 0; r < WHY_ROUNDS; r++)
 			one[r] = shares[r * t->columns + k];
-		qsort(one, WHY_ROUNDS, sizeof(*one), why_by_value);
+		qsort(one, WHY_ROUNDS, sizeof(*one), compare_double);
 		c->v[k].low = one[WHY_ROUNDS / 40];
 		c->v[k].high = one[WHY_ROUNDS - 1 - WHY_ROUNDS / 40];
 	}

@@ -368,8 +368,8 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
  * table. */
 static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLES])
 {
-	size_t n, n_vcpus, groups = 0;
-	const struct exits_row *rows = exits_rows(j->exits, &n), **v = calloc(n + 1, sizeof(*v));
+	size_t n_rows, n_vcpus, n = 0;
+	const struct exits_row *rows = exits_rows(j->exits, &n_rows), **v = calloc(n_rows + 1, sizeof(*v));
 	const struct exits_vcpu *vcpus = exits_vcpus(j->exits, &n_vcpus);
 	struct finding_vcpu **of = calloc(n_vcpus + 1, sizeof(*of));
 	struct finding_exit best[EXITS_TABLES] = { 0 };
@@ -379,10 +379,9 @@ static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLE
 		for (struct finding_vcpu *k = j->v; k < j->v + j->n; k++)
 			if (k->owner.input == vcpus[i].input && k->owner.pid == vcpus[i].pid && k->wall)
 				of[i] = k;
-	for (size_t i = 0; i < n && !ret; i++)
+	for (size_t i = 0; i < n_rows && !ret; i++)
 		if (rows[i].table != EXITS_REASON && rows[i].handled.n && of[rows[i].vcpu])
-			v[groups++] = &rows[i];
-	n = groups;
+			v[n++] = &rows[i];
 	array_sort(v, n, sizeof(*v), finding_row_order);
 	for (size_t i = 0, end; i < n; i = end) {
 		struct finding_exit e = { .row = v[i] };
