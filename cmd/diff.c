@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace diff: two recordings, a second of the one against a second of the other. */
-#include "ask/states/significance.h"
 #include "ask/states/series.h"
 #include "cmd.h"
 

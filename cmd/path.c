@@ -9,7 +9,7 @@ struct path_opts {
 	uint64_t cpu, nth, hops, within; /* within: ns */
 	/* what at says */
 	struct event_words event; /* name NULL: time */
-	uint64_t time;		  /* ns */
+	uint64_t time;		  /* ns; UINT64_MAX: later than any */
 };
 
 #define NO_CPU UINT64_MAX
@@ -64,7 +64,7 @@ static bool path_check(void *opts)
 		wrong = "--nth is for an EVENT";
 	else if (!time && (o->task || o->cpu != NO_CPU))
 		wrong = "--task and --cpu are for a TIME: an event has its own";
-	else if (time && parse_amount(o->at, duration_units, UNIT_S, &o->time))
+	else if (time && parse_amount(o->at, duration_units, UNIT_S, &o->time) == -EINVAL)
 		wrong = "a TIME is a number of seconds";
 	else if (!time)
 		ret = event_words_parse(&o->event, o->at, why, sizeof(why));
@@ -91,24 +91,21 @@ struct path_job {
 static int path_ask_machine(struct path_job *j)
 {
 	const struct path_opts *o = j->o;
+	const char *wanted = o->guest || o->event.name ? o->guest : "host"; /* as answers call it */
+	size_t i = 0;
 
-	j->ask.input = o->event.name ? SIZE_MAX : 0;
-	for (size_t i = j->in->n; i-- > 0;) {
-		const struct input *in = &j->in->v[i];
-
-		/* "host" is how answers call it */
-		if (o->guest ? !strcmp(in->guest ? in->machine : "host", o->guest)
-			     : !o->event.name && !in->guest)
-			j->ask.input = i;
-		else if (o->guest && !i && j->ask.input == (o->event.name ? SIZE_MAX : 0))
-			return log_fail(j->log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
-	}
+	while (wanted && i < j->in->n && strcmp(j->in->v[i].guest ? j->in->v[i].machine : "host", wanted))
+		i++;
+	if (o->guest && i == j->in->n)
+		return log_fail(j->log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
+	j->ask.input = !wanted ? SIZE_MAX : i < j->in->n ? i : 0;
 	return 0;
 }
 
 struct path_naming {
 	const char *name;
 	const struct steps *steps;
+	const struct inputs *in;
 	size_t input;
 	int64_t pid; /* the task of that name; -1: none so far */
 	bool several;
@@ -124,9 +121,12 @@ static int path_names_run(void *ctx, struct pass_run *run)
 
 		steps_learn(n->steps, run->records, s, 1);
 		for (size_t k = 0; k < 2 && s->kind == STEP_SWITCH && s->input == n->input; k++) {
-			const char *comm = steps_comm(n->steps, n->input, pids[k]);
+			const char *comm = steps_comm(n->steps, n->input, pids[k]) ?: "";
+			char text[STEPS_TASK_MAX] = "";
 
-			if (!comm || strcmp(comm, n->name) != 0)
+			if (strchr(n->name, ':'))
+				steps_task(n->steps, n->in, n->input, pids[k], UINT64_MAX, text);
+			if (strcmp(comm, n->name) != 0 && strcmp(text, n->name) != 0)
 				continue;
 			n->several |= n->pid >= 0 && n->pid != pids[k];
 			n->pid = pids[k];
@@ -135,11 +135,11 @@ static int path_names_run(void *ctx, struct pass_run *run)
 	return 0;
 }
 
-/* A PID, a NAME, or both as answers and reports print them: "sshd-812". */
+/* A PID, a NAME, or both as answers and reports print them: "sshd-812"; of a vCPU "Guest:1". */
 static int path_ask_task(struct path_job *j)
 {
 	const char *task = j->o->task, *dash = task ? strrchr(task, '-') : NULL;
-	struct path_naming n = { .name = task, .input = j->ask.input, .pid = -1 };
+	struct path_naming n = { .name = task, .in = j->in, .input = j->ask.input, .pid = -1 };
 	const struct pass_part part = {
 		.ctx = &n, .steps = 1ull << STEP_SWITCH, .after = path_names_run, .learns = true
 	};
@@ -197,6 +197,7 @@ static int path_search_files(struct path_job *j)
 		const struct path_machine *m =
 			j->ask.input < w->n_machines ? &w->machines[j->ask.input] : NULL;
 		uint64_t from = m ? m->before.ts : 0, to = m ? m->after.b : 0;
+		const struct answer units = { .ticks = inputs_in_ticks(j->in) };
 		char begin[32], end[32];
 
 		if (j->ask.event)
@@ -204,8 +205,8 @@ static int path_search_files(struct path_job *j)
 				j->o->at);
 		else if (to && (j->ask.time < from || j->ask.time > to))
 			log_err(j->log, "%s is not recorded at %s: it is from %s to %s",
-				j->in->v[j->ask.input].machine, j->o->at, seconds_text(from, begin),
-				seconds_text(to, end));
+				j->in->v[j->ask.input].machine, j->o->at, answer_time(&units, from, begin),
+				answer_time(&units, to, end));
 		else if (!to)
 			log_err(j->log,
 				"only sched_switch shows the task at %s; record with: hyptrace record -e "
@@ -250,7 +251,10 @@ static int path_files(void *opts, const struct log *log)
 		j.ask.event = o->event.name ? &o->event : NULL;
 		j.ask.nth = o->nth;
 		j.ask.time = o->time;
-		ret = path_ask_machine(&j);
+		if (!o->event.name && inputs_in_ticks(j.in) && parse_u64(o->at, &j.ask.time))
+			ret = log_fail(log, -EINVAL,
+				       "times of these files are ticks: give --at in ticks, without a unit");
+		ret = ret ?: path_ask_machine(&j);
 	}
 	if (!ret && !j.ask.event)
 		ret = path_ask_task(&j);
@@ -266,7 +270,7 @@ static int path_files(void *opts, const struct log *log)
 
 int cmd_path(int argc, char **argv)
 {
-	struct path_opts o = { .cpu = NO_CPU, .nth = 1, .within = UNIT_S, .hops = 50 };
+	struct path_opts o = { .time = UINT64_MAX, .cpu = NO_CPU, .nth = 1, .within = UNIT_S, .hops = 50 };
 	int status;
 
 	memory_or_end();

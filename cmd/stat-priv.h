@@ -67,10 +67,8 @@ stat_print stat_buffers, stat_lost, stat_events;			  /* stat-counts.c */
 stat_print stat_exits, stat_hyp, stat_firmware, stat_spans, stat_longest; /* stat-times.c */
 stat_print stat_vcpus, stat_tasks, stat_steal, stat_cpu;		  /* stat-states.c */
 
-/* "bash-7", in buf; NULL: no task. */
-const char *stat_task_name(const struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size);
-/* "Guest:0", or as a task's; in buf. */
-const char *stat_vcpu_name(const struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size);
+/* "Guest:0", "bash-7", in buf; NULL: no task. */
+const char *stat_task_name(const struct stat_answer *s, size_t input, int32_t pid, char buf[STEPS_TASK_MAX]);
 
 /* Tables of one file, as --show names them, into an answer. 0 or -errno, logged. */
 struct stat_look {

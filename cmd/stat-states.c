@@ -34,11 +34,6 @@ struct owner_rows {
 	size_t n;
 };
 
-static uint64_t owner_time(const struct state_total *t, enum state state)
-{
-	return t->all[state].ns;
-}
-
 static uint64_t owner_wall(const struct state_total *t)
 {
 	uint64_t ns = 0;
@@ -59,8 +54,8 @@ static int owner_order(const void *a, const void *b)
 	if (!ret && p->kind == STATE_OF_VCPU)
 		ret = strcmp(p->guest_name ?: "", q->guest_name ?: "") ?: ORDER(p->vcpu, q->vcpu);
 	else if (!ret)
-		ret = ORDER(owner_time(y, STATE_RUNNING) + owner_time(y, STATE_STOLEN),
-			    owner_time(x, STATE_RUNNING) + owner_time(x, STATE_STOLEN));
+		ret = ORDER(y->all[STATE_RUNNING].ns + y->all[STATE_STOLEN].ns,
+			    x->all[STATE_RUNNING].ns + x->all[STATE_STOLEN].ns);
 	return ret ?: ORDER(p->index, q->index);
 }
 
@@ -75,18 +70,11 @@ static int owner_rows_open(struct owner_rows *r, const struct stat_answer *s, un
 		const struct state_total *t = &s->totals.v[i];
 
 		if (t->owner && kinds & 1u << t->owner->kind &&
-		    owner_wall(t) > owner_time(t, STATE_UNKNOWN) + owner_time(t, STATE_ENDED))
+		    owner_wall(t) > t->all[STATE_UNKNOWN].ns + t->all[STATE_ENDED].ns)
 			r->v[r->n++] = t;
 	}
 	qsort(r->v, r->n, sizeof(struct state_total *), owner_order);
 	return 0;
-}
-
-static const char *owner_name(struct stat_answer *s, const struct state_owner *o, char *buf, size_t size)
-{
-	if (o->kind == STATE_OF_VCPU)
-		return stat_vcpu_name(s, o->input, o->pid, buf, size);
-	return stat_task_name(s, o->input, o->pid, buf, size);
 }
 
 /* Whether they are of several machines. */
@@ -118,7 +106,7 @@ static void state_table(struct stat_answer *s, enum state_kind kind, const char 
 		bool any = false; /* the column has more than 0.0% */
 
 		for (size_t k = 0; k < r.n && !any; k++)
-			any = owner_time(r.v[k], states[i].state) >= owner_wall(r.v[k]) / 2000 + 1;
+			any = r.v[k]->all[states[i].state].ns >= owner_wall(r.v[k]) / 2000 + 1;
 		stat_column(&t, states[i].key, states[i].title, time, any);
 		shown[states[i].state] = any;
 	}
@@ -136,14 +124,15 @@ static void state_table(struct stat_answer *s, enum state_kind kind, const char 
 		for (size_t i = 0; i < r.n; i++) {
 			uint64_t wall = owner_wall(r.v[i]), undecided = 0;
 			bool text = stat_is_text(t.of);
-			char name[80];
+			char name[STEPS_TASK_MAX];
 
 			stat_machine(&t, r.v[i]->owner->input);
-			stat_cell(&t, CELL_WORD(owner_name(t.of, r.v[i]->owner, name, sizeof(name))));
+			stat_cell(&t, CELL_WORD(stat_task_name(t.of, r.v[i]->owner->input, r.v[i]->owner->pid,
+							       name)));
 			stat_cell(&t, CELL_N((uint64_t)r.v[i]->owner->pid));
 			stat_cell(&t, CELL_N(wall));
 			for (size_t k = 0; k < n; k++) {
-				uint64_t ns = owner_time(r.v[i], states[k].state);
+				uint64_t ns = r.v[i]->all[states[k].state].ns;
 
 				undecided += r.v[i]->all[states[k].state].undecided;
 				stat_cell(&t, text ? CELL_SHARE(wall ? (double)ns / (double)wall : 0)
@@ -211,16 +200,15 @@ static int steal_longer_first(const void *a, const void *b)
 static void steal_cells(struct stat_table *t, const struct steal_row *x)
 {
 	const struct state_owner *o = x->from->owner;
-	char who[80], thief[80];
+	char who[STEPS_TASK_MAX], thief[STEPS_TASK_MAX];
 
 	stat_machine(t, o->input);
 	stat_cell(t, CELL_WORD(o->kind == STATE_OF_VCPU ? "vcpu" : "task"));
-	stat_cell(t, CELL_WORD(owner_name(t->of, o, who, sizeof(who))));
+	stat_cell(t, CELL_WORD(stat_task_name(t->of, o->input, o->pid, who)));
 	stat_cell(t, CELL_N((uint64_t)o->pid));
 	stat_cell(t, CELL_WORD(state_name(x->by)));
-	stat_cell(t, CELL_WORD(x->thief ? stat_task_name(t->of, x->thief->input, x->thief->pid, thief,
-							 sizeof(thief))
-					: NULL));
+	stat_cell(t,
+		  CELL_WORD(x->thief ? stat_task_name(t->of, x->thief->input, x->thief->pid, thief) : NULL));
 	stat_cell(t, x->thief && x->thief->pid >= 0 ? CELL_N((uint64_t)x->thief->pid) : CELL_NONE);
 	stat_cell(t, CELL_N(x->sum->n));
 	stat_cell(t, CELL_N(x->sum->ns));

@@ -59,28 +59,7 @@ void stat_close(struct stat_table *t)
 		answer_note(t->of->out, "... and %zu more rows: --rows 0 shows them all", t->left);
 }
 
-const char *stat_task_name(const struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size)
+const char *stat_task_name(const struct stat_answer *s, size_t input, int32_t pid, char buf[STEPS_TASK_MAX])
 {
-	const char *comm = steps_comm(s->steps, input, pid);
-
-	if (pid < 0)
-		return NULL;
-	if (comm)
-		snprintf(buf, size, "%s-%d", comm, pid);
-	else
-		snprintf(buf, size, "%d", pid);
-	return buf;
-}
-
-const char *stat_vcpu_name(const struct stat_answer *s, size_t input, int32_t pid, char *buf, size_t size)
-{
-	const struct offset_guest *guest = NULL;
-	const struct offset_vcpu *vcpu = pid > 0 ? input_vcpu(&s->in->v[input], pid, &guest) : NULL;
-
-	if (pid <= 0)
-		return NULL;
-	if (!vcpu)
-		return stat_task_name(s, input, pid, buf, size);
-	snprintf(buf, size, "%s:%u", guest->name ?: "", vcpu->cpu);
-	return buf;
+	return pid > 0 ? steps_task(s->steps, s->in, input, pid, UINT64_MAX, buf) : NULL;
 }

@@ -99,13 +99,12 @@ static struct answer_cell stat_share(uint64_t part, uint64_t whole)
 static void exit_cells(struct stat_table *t, const struct exit_sums *e, const struct exit_sum *x)
 {
 	enum stat_per per = t->of->per;
-	char name[EXITS_NAME_MAX], vcpu[80];
+	char name[EXITS_NAME_MAX], vcpu[STEPS_TASK_MAX];
 	const char *guest = x->vcpu->guest ? x->vcpu->guest->name : NULL;
 
 	stat_machine(t, x->vcpu->input);
 	stat_cell(t, per == STAT_ALL ? CELL_NONE : CELL_WORD(guest));
-	stat_cell(t, per == STAT_VCPU ? CELL_WORD(stat_vcpu_name(t->of, x->vcpu->input, x->vcpu->pid, vcpu,
-								 sizeof(vcpu)))
+	stat_cell(t, per == STAT_VCPU ? CELL_WORD(stat_task_name(t->of, x->vcpu->input, x->vcpu->pid, vcpu))
 				      : CELL_NONE);
 	stat_cell(t, per == STAT_VCPU ? CELL_N((uint64_t)x->vcpu->pid) : CELL_NONE);
 	stat_cell(t, CELL_WORD(exits_name(t->of->exits, x->vcpu->input, e->table->table, x->row->key,
@@ -253,21 +252,15 @@ static bool hyp_table(struct stat_answer *s, const struct hyptime_rows *rows, co
 		      const char *title, const char *column, const char *none)
 {
 	struct time_row *v = calloc(rows->n + 1, sizeof(*v));
-	struct strlist names = { 0 }; /* hyptime_name's text is valid for one call only */
 	bool there = false;
 
 	s->ret = v ? 0 : -ENOMEM;
-	for (size_t i = 0; i < rows->n && !s->ret; i++) {
-		const char *name = hyptime_name(s->hyp, rows->v[i].input, rows->v[i].kind);
-
-		s->ret = name ? strlist_add(&names, name) : 0;
-		v[i] = (struct time_row){ rows->v[i].input, NULL, NULL, &rows->v[i].time };
-		if (name && !s->ret)
-			v[i].name = names.v[names.n - 1];
-	}
+	for (size_t i = 0; i < rows->n && !s->ret; i++)
+		v[i] = (struct time_row){ rows->v[i].input, NULL,
+					  hyptime_name(s->hyp, rows->v[i].input, rows->v[i].kind),
+					  &rows->v[i].time };
 	if (!s->ret)
 		there = time_table(s, key, title, column, none, v, rows->n);
-	strlist_release(&names);
 	free(v);
 	return there;
 }
@@ -344,7 +337,7 @@ void stat_longest(struct stat_answer *s, const char *key)
 	static const struct answer_column took = COLUMN_TOOK;
 	const struct tally *y = &s->tally;
 	size_t rows = s->rows, n = 0;
-	char name[EXITS_NAME_MAX], vcpu[80];
+	char name[EXITS_NAME_MAX], vcpu[STEPS_TASK_MAX];
 	bool machines = false;
 	struct stat_table t;
 
@@ -378,7 +371,7 @@ void stat_longest(struct stat_answer *s, const char *key)
 			stat_cell(&t, CELL_N(v->to - v->from));
 			stat_cell(&t, CELL_N(v->from));
 			stat_cell(&t, CELL_N(v->cpu));
-			stat_cell(&t, CELL_WORD(stat_vcpu_name(s, v->machine, v->vcpu, vcpu, sizeof(vcpu))));
+			stat_cell(&t, CELL_WORD(stat_task_name(s, v->machine, v->vcpu, vcpu)));
 			stat_cell(&t, v->vcpu > 0 ? CELL_N((uint64_t)v->vcpu) : CELL_NONE);
 			stat_row(&t);
 		}

@@ -404,6 +404,10 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		}
 		buf_release(&next);
 	}
+	for (const struct finding *one = f.v + f.n; one < f.v + f.n + f.n_context; one++)
+		answer_note(&j->answer, "%s: %s in %llu stretches, %.1f %% of %s", one->what,
+			    answer_duration(&j->answer, one->lost, lost), (unsigned long long)one->n,
+			    one->share * 100, one->vcpu);
 	if (!j->text)
 		answer_table_end(&j->answer);
 	free(f.v);

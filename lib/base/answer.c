@@ -45,7 +45,7 @@ const char *answer_time(const struct answer *a, uint64_t time, char out[32])
 {
 	if (!a->ticks)
 		return seconds_text(time, out);
-	snprintf(out, 32, "tick %" PRIu64, time);
+	snprintf(out, 32, "%" PRIu64, time);
 	return out;
 }
 

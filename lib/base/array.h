@@ -137,4 +137,9 @@ static inline int compare_u64(const void *a, const void *b)
 	return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
+static inline int compare_double(const void *a, const void *b)
+{
+	return ORDER(*(const double *)a, *(const double *)b);
+}
+
 #endif

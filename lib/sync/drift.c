@@ -380,13 +380,6 @@ static bool any_valid(const struct fit *f)
 	return false;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return ORDER(*x, *y);
-}
-
 /*
  * A quarter of the slices have no larger part of their events outside, and what is usual lies above that by
  * two thirds of a deviation: windows are lost with all that is in them. `v`: room for all.
@@ -403,7 +396,7 @@ static double usual_part(const struct fit *f, double *v)
 		}
 	if (!n)
 		return 0;
-	qsort(v, n, sizeof(*v), compare_doubles);
+	qsort(v, n, sizeof(*v), compare_double);
 	part = v[n / 4];
 	return part + 0.67 * sqrt(2 * f->p->burst * part * (double)n / events);
 }

@@ -274,6 +274,9 @@ is "$(sed -n '5,$p' "$tmp/out")" "$("$hyptrace" diff "$tmp/calm.dat" "$tmp/hog.d
 is "$("$hyptrace" why --dif "$tmp/calm.dat" "$tmp/hog.dat")" "$(<"$tmp/out")" "... also if the option is shortened"
 is "$("$hyptrace" diff --json "$tmp/calm.dat" "$tmp/hog.dat" | json_differs diff)" "" "... and the schema has it"
 
+like "$("$hyptrace" diff -q --causes --all tests/data/steal/trace.dat tests/data/steal/trace.dat)" '^Guest +vCPU 0 preempted by Guest:1 +20' \
+	"a vCPU's thread has the name that why gives it"
+
 # ---- the same each time ---------------------------------------------------------------------
 
 # Long enough that the workers' shares differ from run to run.

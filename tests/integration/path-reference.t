@@ -74,17 +74,17 @@ sub differs {
 
 	return $end eq 'idle' && !$first ? '' : "idle, not $end" if !$x->[0];
 	return "task $x->[0], not the end $end" if !$first;
-	return "task $x->[0], not $first->{task}" if $first->{task} !~ /-$x->[0]$/ || $first->{state} ne 'runs';
+	return "task $x->[0], not $first->{task}" if $first->{pid} != $x->[0] || $first->{state} ne 'runs';
 	return "since $x->[1], not $first->{from}" if ns($first->{from}) != $x->[1];
 	return '' if !defined $x->[2];
 	my $since = $x->[1];
-	while (@hops && $hops[0]{state} eq 'runnable' && $hops[0]{task} =~ /-$x->[0]$/ && $since > $x->[2]) {
+	while (@hops && $hops[0]{state} eq 'runnable' && $hops[0]{pid} == $x->[0] && $since > $x->[2]) {
 		$since = ns(shift(@hops)->{from});
 	}
 	return "runnable since $x->[2], not $since ($end)" if $since != $x->[2];
 	return $x->[3] =~ /\D/ ? "$x->[3], not $end" : '' if !@hops && $end ne $x->[3] && $end !~ /^(own|unknown)$/;
 	return "$x->[3], not $end" if !@hops && $x->[3] =~ /\D/ && $end ne $x->[3];
-	return "woken by $x->[3], not $hops[0]{task}" if @hops && $x->[3] !~ /\D/ && $hops[0]{task} !~ /-$x->[3]$/;
+	return "woken by $x->[3], not $hops[0]{task}" if @hops && $x->[3] !~ /\D/ && $hops[0]{pid} != $x->[3];
 	return '';
 }
 
@@ -117,7 +117,7 @@ for my $file (@files) {
 }
 # KVM saves a vCPU's timers after the sched_switch that ends its thread's time, as that thread
 my @answers = map { scalar `$build/hyptrace path -q --no-guests --at kvm_timer_save_state --nth $_ tests/data/stock/trace.dat` } 5, 20, 30;
-ok((grep { /^  1 +\S+ +\S+ +\S+ +\d+  CPU \d\/KVM-\d+ +runs/m && !/contradict/ } @answers) == 3,
+ok((grep { /^  1 +\S+ +\S+ +\S+ +\d+  Guest:\d +runs/m && !/contradict/ } @answers) == 3,
 	'what a thread does between its sched_switch and the switch is no contradiction');
 print "1..$tests\n";
 exit($failed > 0);

@@ -61,17 +61,17 @@ guest "$tmp/trace-Guest.dat" 500 <"$tmp/guest"
 path --at 'sched_switch@Guest/next_pid==30' "${files[@]}"
 is "$status:$err" "0:" "a chain is told"
 is "$out" "shell-30 of Guest on CPU 0 at 1.005400000: why then
-hop     took  bound  machine  cpu  task           state        by
-  1  90.00us  500ns  Guest      0  shell-30       runnable     net-20
-  2  2.000ms      -  host       0  CPU 0/KVM-100  runnable     hog-120
-  3  40.00us  500ns  Guest      0  shell-30       runnable     net-20
-  4  20.00us      -  Guest      1  disk-10        runs         -
-  5  20.00us      -  Guest      1  disk-10        runnable     <idle>
-  6  50.00us  500ns  Guest      1  <idle>         irq pending  irq 55
-  7  30.00us      -  host       1  CPU 1/KVM-101  runnable     <idle>
-  8  10.00us      -  host       1  CPU 1/KVM-101  asleep       vhost-99-110
-  9  40.00us      -  host       2  vhost-99-110   runs         -
- 10  90.00us      -  host       2  vhost-99-110   runnable     batch-40
+hop     took  bound  machine  cpu  task          state        by
+  1  90.00us  500ns  Guest      0  shell-30      runnable     net-20
+  2  2.000ms      -  host       0  Guest:0       runnable     hog-120
+  3  40.00us  500ns  Guest      0  shell-30      runnable     net-20
+  4  20.00us      -  Guest      1  disk-10       runs         -
+  5  20.00us      -  Guest      1  disk-10       runnable     <idle>
+  6  50.00us  500ns  Guest      1  <idle>        irq pending  irq 55
+  7  30.00us      -  host       1  Guest:1       runnable     <idle>
+  8  10.00us      -  host       1  Guest:1       asleep       vhost-99-110
+  9  40.00us      -  host       2  vhost-99-110  runs         -
+ 10  90.00us      -  host       2  vhost-99-110  runnable     batch-40
 
 each hop began with
 hop  machine  cpu         time  event                    text
@@ -99,6 +99,8 @@ is "$out" "$whole" "the guest's events alone"
 path --at 'sched_switch@Guest/next_pid==30' --within 0.0045 "${files[@]}"
 is "$out" "$whole" "as much as there is within"
 
+path --at 1.0053 --task Guest:0 "${files[@]}"
+is "$(sed 3q <<<"$out" | tail -n 1)" "  1  2.000ms      -  host       0  Guest:0  runnable  hog-120" "a vCPU's thread as answers name it"
 path --at 1.00545 --guest Guest --cpu 0 --hops 2 "${files[@]}"
 is "$(sed -n '1,4p;$p' <<<"$out")" "shell-30 of Guest on CPU 0 at 1.005450000: why then
 hop     took  bound  machine  cpu  task      state     by
@@ -110,22 +112,22 @@ is "$(sed 1q <<<"$out") ... $(tail -n 1 <<<"$out")" \
 	"<idle> of host on CPU 1 at 1.002500000: why then ... idle after 0ns: CPU 1 was idle" "an idle CPU"
 
 path --at 1.0055 --cpu 1 "${files[@]}"
-is "$(sed 1q <<<"$out")" "CPU 1/KVM-101 of host on CPU 1 at 1.005500000: why then" "a CPU behind its last event"
+is "$(sed 1q <<<"$out")" "Guest:1 of host on CPU 1 at 1.005500000: why then" "a CPU behind its last event"
 
 # ---- programs -----------------------------------------------------------------------------------
 
 path --at 'sched_switch@Guest/next_pid==30' --csv "${files[@]}"
 is "$(sed -n '1,3p;12,13p;24,$p' <<<"$out")" \
-	"path,hop,duration_ns,bound_ns,machine,cpu,task,state,by,from,to,exits,outside_ns
-path,1,90000,500,Guest,0,shell-30,runnable,net-20,1.005310000,1.005400000,0,10000
-path,2,2000000,,host,0,CPU 0/KVM-100,runnable,hog-120,1.003310000,1.005310000,,
+	"path,hop,duration_ns,bound_ns,machine,cpu,task,state,by,from,to,exits,outside_ns,pid
+path,1,90000,500,Guest,0,shell-30,runnable,net-20,1.005310000,1.005400000,0,10000,30
+path,2,2000000,,host,0,Guest:0,runnable,hog-120,1.003310000,1.005310000,,,100
 events,hop,machine,cpu,time,event,text
 events,1,host,0,1.005310000,sched_switch,120 [0] R ==> 100 [0]
 end,end,why,hops,duration_ns
 end,interrupt,interrupt 7 on CPU 2,10,2390000" "CSV"
 path --at 'sched_switch@Guest/next_pid==30' --json "${files[@]}"
 is "$(jq -c '.path[5], .events[2], .end, .notes' <<<"$out")" \
-	'{"hop":6,"duration_ns":50000,"bound_ns":500,"machine":"Guest","cpu":1,"task":"<idle>","state":"irq pending","by":"irq 55","from":"1.003180000","to":"1.003230000","exits":0,"outside_ns":20000}
+	'{"hop":6,"duration_ns":50000,"bound_ns":500,"machine":"Guest","cpu":1,"task":"<idle>","state":"irq pending","by":"irq 55","from":"1.003180000","to":"1.003230000","exits":0,"outside_ns":20000,"pid":0}
 {"hop":3,"machine":"Guest","cpu":1,"time":"1.003270000","event":"sched_waking","text":"pid=30"}
 [{"end":"interrupt","why":"interrupt 7 on CPU 2","hops":10,"duration_ns":2390000}]
 []' "JSON"
@@ -163,10 +165,10 @@ ends "unknown after 2.170ms: which interrupt that was needs irq events: record -
 guest "$tmp/trace-Guest.dat" 500 <"$tmp/guest"
 host "$tmp/trace.dat" < <(sed '/vgic/d' "$tmp/host")
 path --at 'sched_switch@Guest/next_pid==30' "${files[@]}"
-is "$(sed -n '8,11p' <<<"$out")" "  6  50.00us  500ns  Guest      1  <idle>         irq pending  irq 40
-  7  30.00us      -  host       1  CPU 1/KVM-101  runnable     <idle>
-  8  50.00us      -  host       2  vhost-99-110   runs         -
-  9  90.00us      -  host       2  vhost-99-110   runnable     batch-40" \
+is "$(sed -n '8,11p' <<<"$out")" "  6  50.00us  500ns  Guest      1  <idle>        irq pending  irq 40
+  7  30.00us      -  host       1  Guest:1       runnable     <idle>
+  8  50.00us      -  host       2  vhost-99-110  runs         -
+  9  90.00us      -  host       2  vhost-99-110  runnable     batch-40" \
 	"nobody is known to have raised it: whoever woke the halted vCPU did"
 host "$tmp/trace.dat" < <(sed '/vgic/d; /vcpu_wakeup/d' "$tmp/host")
 path --at 'sched_switch@Guest/next_pid==30' "${files[@]}"
@@ -175,7 +177,7 @@ host "$tmp/trace.dat" <"$tmp/host"
 
 # a file that begins later than the others, or ends earlier, says nothing of the time outside of it
 path --at 1.0055 --guest Guest --cpu 0 "${files[@]}"
-is "$(sed -n 3p <<<"$out")" "  1  100.0us      -  Guest      0  shell-30       runs         -" "a guest that is recorded until later"
+is "$(sed -n 3p <<<"$out")" "  1  100.0us      -  Guest      0  shell-30      runs         -" "a guest that is recorded until later"
 path --at 1.0055 --guest Guest --cpu 0 --within 0.00005 "${files[@]}"
 ends "unknown after 0ns: whether its vCPU had a CPU lies further back than --within" 1 \
 	"sched events that were recorded, but not within, are not called missing"
@@ -251,9 +253,9 @@ cat >"$tmp/kicker" <<'E'
 E
 guest "$tmp/trace-Guest.dat" 500 <"$tmp/kicker"
 path --at 'sched_switch@host/next_pid==110' "$tmp/kick.dat" "${files[1]}"
-is "$(sed -n '3,5p' <<<"$out")" "  1  40.00us      -  host       1  vhost-99-110   runnable  <idle>
-  2  10.00us      -  host       0  CPU 0/KVM-100  handles   DABT_LOW
-  3    600ns  500ns  Guest      0  disk-10        runs      -" "which task it was, further than the bound"
+is "$(sed -n '3,5p' <<<"$out")" "  1  40.00us      -  host       1  vhost-99-110  runnable  <idle>
+  2  10.00us      -  host       0  Guest:0       handles   DABT_LOW
+  3    600ns  500ns  Guest      0  disk-10       runs      -" "which task it was, further than the bound"
 # it had come to its CPU as vhost fell asleep, nearer than the bound, and further
 for bound in 500 100; do
 	guest "$tmp/trace-Guest.dat" $bound < <(printf '%s\n' "999999000 0 10 sched_switch 10 0 20" \
@@ -382,8 +384,8 @@ path --at 'sched_switch@host/next_pid==116' trace.dat trace-Guest.dat
 is "$(sed -n '1,10p;$p' <<<"$out")" "vhost-111-116 of host on CPU 3 at 63.568360239: why then
 hop     took  bound  machine  cpu  task             state     by
   1  3.019ms      -  host       3  vhost-111-116    runnable  kworker/3:1-55
-  2  128.0us      -  host       1  CPU 1/KVM-115    handles   DABT_LOW
-  3  2.727ms      -  host       1  CPU 1/KVM-115    handles   guest_exit
+  2  128.0us      -  host       1  Guest:1          handles   DABT_LOW
+  3  2.727ms      -  host       1  Guest:1          handles   guest_exit
   4  96.78us  573ns  Guest      1  kworker/1:2-102  runs      -
   5  212.4us      -  Guest      1  kworker/1:2-102  runnable  kworker/1:0-22
   6  281.3us      -  Guest      1  kworker/1:0-22   runs      out 12.00us

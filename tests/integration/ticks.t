@@ -66,6 +66,21 @@ for words in 'stat' 'latency --from sched_switch --to sched_stat_runtime' 'flame
 	# shellcheck disable=SC2086
 	unlike "$("$hyptrace" $words --ts2secs $rate "$tmp/run.dat" 2>&1 >/dev/null)" 'x86-tsc' "... not with --ts2secs"
 done
+at=$(grep -om 1 '^[0-9]* [0-9]* [0-9]* sched_switch' "$tmp/switches")
+like "$("$hyptrace" path -q --at "${at%% *}" --cpu "$(cut -d ' ' -f 2 <<<"$at")" "$tmp/none.dat" 2>&1)" "at ${at%% *}: why then" "path: a moment in ticks"
+like "$("$hyptrace" path -q --at "${at%% *}ms" --cpu 0 "$tmp/none.dat" 2>&1)" "give --at in ticks, without a unit" "... without a unit"
+like "$("$hyptrace" path -q --at 18446744073709551615 --cpu 0 "$tmp/run.dat" 2>&1)" "host is not recorded at 18446744073709551615: it is from" \
+	"... and seconds beyond all ns are later than a recording"
+commands=$("$hyptrace" why -q --from sched_switch --to sched_switch --key next_pid=prev_pid --tail 95 "$tmp/none.dat" 2>/dev/null |
+	sed -n 's/^   hyptrace/hyptrace/p')
+n=0
+while read -r line; do
+	PATH=$build:$PATH bash -c "$line -q" >"$tmp/shown" 2>&1 && [ -s "$tmp/shown" ]
+	ok $? "an example of why in ticks: $line" || diag "$(<"$tmp/shown")"
+	n=$((n + 1))
+done <<<"$commands"
+[ "$n" -ge 2 ]
+ok $? "... each has two commands"
 like "$("$hyptrace" sql "$tmp/none.dat" 'select 1' 2>&1)" "${warning//[()]/.}" "ticks: sql warns"
 like "$("$hyptrace" diff "$tmp/none.dat" "$tmp/none.dat" 2>&1)" "${warning//[()]/.}" "... diff warns"
 is "$("$hyptrace" report --ts2secs $rate "$tmp/run.dat" 2>/dev/null | awk 'NR == 2 { print $3 }')" 54.900384: "report: seconds"

@@ -65,7 +65,8 @@ chains() { # FILE
 	jq -r '. as $head | .cases[] | select(.answer) | $head.machines[.machine] as $m | [if $m.guest == 1 then $m.name else "host" end, .pid, .to] | @tsv' \
 		"$tmp/head" >"$tmp/waits"
 	while IFS=$'\t' read -r machine pid at; do
-		at=$(perl -e 'printf "%d.%09d", int($ARGV[0] / 1e9), $ARGV[0] % 1e9' $(($(jq -r .origin "$tmp/head") + at - 1)))
+		at=$(($(jq -r .origin "$tmp/head") + at - 1))
+		[ "$(jq .ticks "$tmp/head")" = 1 ] || at=$(perl -e 'printf "%d.%09d", int($ARGV[0] / 1e9), $ARGV[0] % 1e9' $at)
 		n=$((n + 1))
 		((n % 4 == 1)) || continue # some of them: each takes a reading
 		jq -cS "[.cases[] | select(.answer)][$n - 1].answer" "$tmp/head" >>"$tmp/chains"

@@ -120,8 +120,21 @@ is "$("$hyptrace" why -q --json tests/data/steal/trace.dat | jq -r '.findings[0]
 	"$("$hyptrace" sql -q --csv tests/data/steal/trace.dat "SELECT printf('%d.%09d', ts / 1000000000, ts % 1000000000),
 	printf('%d.%09d', (ts + dur) / 1000000000, (ts + dur) % 1000000000) FROM vcpu_states
 	WHERE state = 'preempted' AND other_tid = 178 AND vcpu = 0 ORDER BY dur DESC LIMIT 1" | tail -n 1)" "... and the longest one is its longest"
-n=$(wc -l < <(why_of tests/data/vhost/vhost.dat tests/data/vhost/vhost-Guest.dat))
-is "$n" 20 "ten findings at most"
+{
+	echo $'guest Guest b1 0:100\n1000000000 0 100 kvm_entry\t1\n1000001000 0 100 kvm_exit\t0\t0\t1'
+	for i in {1..15}; do
+		hog=hog$i at=$((1000000000 + i * 25000000))
+		[ "$i" != 15 ] || hog=hyptrace
+		printf '%s\n' "$at 0 100 sched_switch	vcpu	100	120	0	$hog	$((200 + i))	120" \
+			"$((at + i * 1000000)) 0 $((200 + i)) sched_switch	$hog	$((200 + i))	120	0	vcpu	100	120"
+	done
+	echo $'1400000000 0 100 kvm_entry\t1\n1400001000 0 100 kvm_exit\t0\t0\t1'
+} | "$build/tests/integration/make-trace" "$tmp/hogs.dat" tests/integration/events/kernel
+is "$(why_of "$tmp/hogs.dat" | grep '^[0-9]*\. ' | sed -n '3p;$p;$=')" "3. preempted by hog14-214: 14.00ms in 1 stretches, 3.5 % of Guest:0
+10. preempted by hog7-207: 7.000ms in 1 stretches, 1.7 % of Guest:0
+10" "ten findings at most"
+is "$(tail -n 1 "$tmp/out")" "preempted by hyptrace-215, which recorded: 15.00ms in 1 stretches, 3.7 % of Guest:0" \
+	"the recorder's own time is context"
 like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. out of the guest: only sched_switch shows more: record -e sched: ' \
 	"what was not recorded is one, with what to record"
 is "$(why_of tests/data/formats-arm64.dat)" "the files have no entries and exits of vCPUs: record -e kvm -e sched" "no vCPUs"
@@ -161,6 +174,10 @@ world() {
 			guest($at + 1000 + $late + 1, 300, "sched_waking comm=wait pid=301 target_cpu=0");
 			host($at + 9500, 0, 100, "kvm_exit ret=0") if $n < 116;
 			host($at + 10500, 0, 100, "kvm_entry") if $n < 116;
+			for my $cheap (0 .. 9) { # what an exit costs on this machine
+				host($at + 11510 + 40 * $cheap, 0, 100, "kvm_exit ret=2 esr_ec=0x18");
+				host($at + 11512 + 40 * $cheap, 0, 100, "kvm_entry");
+			}
 			guest($at + 11400, 300, "sched_switch prev_comm=work prev_pid=300 prev_state=0 next_comm=wait next_pid=301");
 			guest($at + 11500, 301, "sched_switch prev_comm=wait prev_pid=301 prev_state=1 next_comm=work next_pid=300");
 		}
@@ -180,7 +197,7 @@ while read -r line; do
 	is "$(grep -cxF "${line%%|*}" "$tmp/out")" 1 "${line##*|}" || diag "$(<"$tmp/out")"
 done <<E2
 1. the guest's task work-300 has a CPU while another one waits for it: 1.043s in 236 stretches, 72.4 % of vm:0|a guest's task that waits for another one
-3. exits for MMIO at 0x9000000:W: 48.00ms in 120 stretches, 3.3 % of vm:0|a device's address
+3. exits for MMIO at 0x9000000:W: 47.76ms in 120 stretches, 3.3 % of vm:0|a device's address
 4. interrupts from another CPU than the vCPU's: 40 of 120, each 1.093ms longer than the others: 43.74ms in 40 stretches, 3.0 % of vm:0|interrupts to the wrong CPU
 5. exits for stage-2 faults: 83 % a page's first, of 100 pages, 8 % on one that the host had taken back, 8 % for a permission, $task: 36.00ms in 120 stretches, 2.5 % of vm:0|stage-2 faults, by their causes
 6. irq tail: the slowest 3 of 120 take 9.034ms or more, the median 34.00us: 28.21ms in 3 stretches, 2.0 % of vm:0|a tail
@@ -263,7 +280,66 @@ hogged() { # SECONDS: so long before and after it another buffer has events
 for seconds in 0 5; do
 	hogged $seconds | "$build/tests/integration/make-trace" "$tmp/hog.dat" tests/integration/events/kernel
 	is "$(why_of "$tmp/hog.dat" | grep -v '^  ')" "1. preempted by burner-200: 400.0ms in 10 stretches, 40.0 % of Guest:0
-2. exit handling (WFx): 20.00ms in 20 stretches, 2.0 % of Guest:0" "a hog, with $seconds s of other events around it"
+exits at their ordinary price, 2.000ms each: 20.00ms in 10 stretches, 2.0 % of Guest:0" "a hog, with $seconds s of other events around it"
+done
+
+# ---- the ordinary price of exits --------------------------------------------------------------------------------
+
+# machine RATE:NS:EVENT[:WAKE]...: a vCPU for 2 s, whose guest exits so often a second, for so long; EVENT: an ESR class,
+# halt (for 200 us, and WAKE ns until its CPU is awake), kernel or user (a write to a device, of the kernel or of the VMM)
+machine() {
+	perl -we '
+		use strict;
+		my @at;
+		for my $kind (0 .. $#ARGV) {
+			my ($rate) = split /:/, $ARGV[$kind];
+			push @at, map { [ 1e9 + int(1e9 * ($_ + ($kind + 1) / (@ARGV + 2)) / $rate), split /:/, $ARGV[$kind] ] } 0 .. 2 * $rate - 1;
+		}
+		my $now = 1e9 - 10_000;
+		my $print = sub { my ($pid, $text) = @_; printf "%d.%09d 0 $pid $text\n", $now / 1e9, $now % 1e9 };
+		my $switch = sub { my ($from, $to, $state) = @_; $print->($from, "sched_switch prev_pid=$from prev_state=$state next_pid=$to") };
+		print "cpus 2\nclock mono\nid 11\nguest vm 22 0:100\n";
+		$switch->(0, 100, 0);
+		$now += 1_000; $print->(100, "kvm_exit ret=0");
+		$now += 1_000; $print->(100, "kvm_entry");
+		for (sort { $a->[0] <=> $b->[0] } @at) {
+			my ($at, undef, $ns, $event, $wake) = @$_;
+			$now = $at if $now < $at;
+			if ($event eq "halt") {
+				$now += 500; $print->(100, "kvm_exit ret=2 esr_ec=1");
+				$now += $ns; $switch->(100, 0, 1);
+				$now += 200_000; $print->(0, "sched_waking pid=100 target_cpu=0");
+				$now += $wake; $switch->(0, 100, 0);
+			} elsif ($event =~ /kernel|user/) {
+				$now += 500; $print->(100, "kvm_exit ret=2 esr_ec=0x24");
+				$print->(100, sprintf "kvm_mmio type=2 gpa=%d", $event eq "user" ? 0x9000000 : 0xa000000);
+				$now += 500;
+				$print->(100, "kvm_userspace_exit reason=6") if $event eq "user";
+			} else {
+				$now += 500; $print->(100, "kvm_exit ret=2 esr_ec=$event");
+			}
+			$now += $ns; $print->(100, "kvm_entry");
+			$now += 500;
+		}
+		' "$@" | "$build/tests/integration/make-trace" "$tmp/machine.dat" tests/data/formats-arm64.dat -
+	why_of "$tmp/machine.dat" | grep -v '^  '
+}
+emulated="150:300000:halt:300000 200:30000:0x18 40:400000:kernel 1:400000:0x16"
+while IFS='|' read -r machine name said; do
+	# shellcheck disable=SC2086
+	is "$(machine $machine)" "$(printf %b "$said")" "$name"
+done <<E2
+$emulated|an emulated machine that is calm|nothing stands out: nothing took 5 % of a vCPU's time\n1. exits for MMIO at 0xa000000:W: 29.63ms in 80 stretches, 1.5 % of vm:0\nexits at their ordinary price, 133.4us each: 104.5ms in 783 stretches, 5.2 % of vm:0
+$emulated 90:900000:user|... whose VMM handles a device: its address|1. exits for MMIO at 0x9000000:W: 156.7ms in 180 stretches, 7.8 % of vm:0\nexits at their ordinary price, 139.3us each: 134.2ms in 963 stretches, 6.7 % of vm:0
+30000:3000:0x18 100:3000:halt:5000|a storm of exits that cost what they always do|1. exit handling (SYS64), 30000 a second: 180.0ms in 60000 stretches, 9.0 % of vm:0
+1000:2000:0x18 200:3000:halt:5000 800:80000:kernel|exits that are dear|1. exits for MMIO at 0xa000000:W: 125.6ms in 1600 stretches, 6.3 % of vm:0
+1000:2000:0x18 800:3000:halt:80000|a CPU that takes long to wake up|1. waking: the CPU was idle, and had to wake up: 123.2ms in 1600 stretches, 6.2 % of vm:0
+1500:3000:0x18 200:3000:halt:5000|a calm machine|nothing stands out: nothing took 5 % of a vCPU's time
+E2
+# recordings of calm machines: no more than the recording's own gaps
+for calm in lab-protected lab-nvhe stock/trace; do
+	is "$(why_of tests/data/$calm.dat | grep -E '^[0-9]+\. ' | grep -vE '^[0-9]+\. (not recorded|out of the guest):' | grep -E '([5-9]|[0-9]{2,})\.[0-9] % of [^:]*(:[01])?$')" "" \
+		"nothing takes 5 % in $calm.dat"
 done
 
 # ---- the command line -----------------------------------------------------------------------------------------

@@ -146,15 +146,15 @@ static void test_ticks(void **state)
 		enum answer_form form;
 		const char *text;
 	} want[] = {
-		{ ANSWER_TEXT, "of 187312 ticks from tick 65000000001\n\n"
+		{ ANSWER_TEXT, "of 187312 ticks from 65000000001\n\n"
 			       "   max           at\n187312  65000000001\n"
 			       "times and durations are ticks, not ns\n" },
-		{ ANSWER_CSV, "note,of 187312 ticks from tick 65000000001\n"
+		{ ANSWER_CSV, "note,of 187312 ticks from 65000000001\n"
 			      "exits,max_ticks,at\nexits,187312,65000000001\n"
 			      "note,\"times and durations are ticks, not ns\"\n" },
 		{ ANSWER_JSON, "{\n  \"schema\": 1,\n  \"exits\": [\n    "
 			       "{\"max_ticks\":187312,\"at\":65000000001}\n  ],\n  \"notes\": [\n"
-			       "    \"of 187312 ticks from tick 65000000001\",\n"
+			       "    \"of 187312 ticks from 65000000001\",\n"
 			       "    \"times and durations are ticks, not ns\"\n  ]\n}\n" },
 	};
 	const struct answer_cell cells[] = { CELL_N(187312), CELL_N(65000000001) };

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "ask/states/significance.h"
+#include "ask/states/series.h"
 
 #define SLICES 64
 #define SAMPLE 40

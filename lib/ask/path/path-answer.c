@@ -5,7 +5,7 @@
 #include "ask/states/histogram.h"
 #include "read/print.h"
 
-#define LABEL 64 /* of a task */
+#define LABEL STEPS_TASK_MAX
 
 /* ---- events as text -------------------------------------------------------------------------- */
 
@@ -105,12 +105,7 @@ void path_texts_release(struct path_texts *x)
 
 static const char *path_task_label(const struct path_answer *a, size_t input, int32_t pid, char out[LABEL])
 {
-	if (pid)
-		snprintf(out, LABEL, "%s-%d", steps_comm_at(a->steps, input, pid, a->moment->ts) ?: "<...>",
-			 pid);
-	else
-		snprintf(out, LABEL, "<idle>");
-	return out;
+	return pid ? steps_task(a->steps, a->in, input, pid, a->moment->ts, out) : "<idle>";
 }
 
 /* Task that had the CPU, waker, or subject of the cause; NULL: nothing. */
@@ -155,9 +150,10 @@ static void path_print_causes(const struct path_answer *a, struct answer *out, c
 		{ "to", "to", ANSWER_TIME },
 		{ "exits", "exits", ANSWER_COUNT },
 		{ "outside_ns", "outside", ANSWER_DURATION },
+		{ "pid", "pid", ANSWER_SIGNED },
 	};
 	bool words = out->form == ANSWER_TEXT;
-	size_t n = ARRAY_SIZE(columns) - (words ? 4 : 0);
+	size_t n = ARRAY_SIZE(columns) - (words ? 5 : 0);
 
 	answer_table(out, "path", title, columns, n);
 	for (size_t i = 0; i < a->path->n; i++) {
@@ -176,7 +172,8 @@ static void path_print_causes(const struct path_answer *a, struct answer *out, c
 			CELL_N(h->from),
 			CELL_N(h->to),
 			told ? CELL_N(h->exits) : CELL_NONE,
-			told ? CELL_N(h->outside) : CELL_NONE
+			told ? CELL_N(h->outside) : CELL_NONE,
+			CELL_N((uint64_t)h->pid)
 		};
 
 		answer_row(out, cells);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The steps before a moment, searched for those of a task or a CPU. */
-#include "ask/path/window.h"
+#include "ask/path/path.h"
 
 /* since: from when on all rows are kept if none is left. */
 static void path_window_drop(struct path_window *w, size_t n, uint64_t since)

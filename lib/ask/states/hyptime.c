@@ -42,6 +42,7 @@ void hyptime_close(struct hyptime *h)
 		return;
 	hyp_rows_release(&h->visits);
 	hyp_rows_release(&h->firmware);
+	arena_release(&h->names);
 	free(h->is_smc);
 	free(h->cpus);
 	free(h);
@@ -117,6 +118,5 @@ const char *hyptime_name(struct hyptime *h, size_t input, uint64_t kind)
 
 	if (word || kind >= SPAN_REASONS)
 		return word;
-	snprintf(h->number, sizeof(h->number), "reason %" PRIu64, kind);
-	return h->number;
+	return arena_printf(&h->names, "reason %" PRIu64, kind);
 }

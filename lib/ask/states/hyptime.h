@@ -4,6 +4,7 @@
 
 #include "ask/states/pass.h"
 #include "ask/states/tally.h"
+#include "base/arena.h"
 
 /*
  * The time that CPUs spend in the hypervisor: visits (spans/spans.h), by their reasons.
@@ -36,7 +37,7 @@ struct hyptime {
 	const struct steps *steps;
 	struct tally *to;
 	bool (*is_smc)[SPAN_REASONS]; /* by input: of hyp_exit's reasons */
-	char number[24];
+	struct arena names;
 };
 
 /* All outlive it; to: NULL, or gets each visit. -ENOMEM. */
@@ -48,7 +49,7 @@ struct pass_part hyptime_part(struct hyptime *h);
 
 /* After the last record: visits that are still open are unfinished. */
 void hyptime_finish(struct hyptime *h);
-/* The word of a kind; NULL: the events have none. Valid until the next call. */
+/* The word of a kind; NULL: the events have none. Valid until hyptime_close. */
 const char *hyptime_name(struct hyptime *h, size_t input, uint64_t kind);
 
 #endif

@@ -6,17 +6,19 @@
 #include "ask/states/hyptime.h"
 #include "ask/states/reading.h"
 #include "ask/states/states.h"
+#include "read/part.h"
 
-/* A thread's counts of events by slice. */
-struct series_worker {
-	uint32_t (**events)[SERIES_SLICES]; /* by buffer and event; NULL: none was seen */
-};
-
-/* Something that a vCPU lost time to. Has no padding, and is compared as bytes. */
-struct series_cause {
+/* An owner's state, of which rows are. Has no padding, and is compared as bytes. */
+struct series_state {
 	uint32_t owner; /* its index */
 	uint16_t state, why;
-	uint64_t reason, class; /* as a state_span's; PREEMPTED: the task's PID, and its input */
+	uint64_t reason, class; /* of lost time as a state_span's; PREEMPTED: the task's PID, and its input */
+};
+
+/* Indices of its rows; cause: of a vCPU's lost time. */
+struct series_seen {
+	struct series_state is;
+	size_t row, cause;
 };
 
 struct series_run {
@@ -27,16 +29,13 @@ struct series_run {
 	/* events */
 	size_t *at; /* by stream: where its buffer's events begin */
 	size_t n_streams, n_cells, n_workers;
-	struct series_worker *workers;
+	uint32_t ***events; /* by worker, and by buffer and event: counts by slice; NULL: none was seen */
 	/* stays and states */
 	struct tally tally;
 	struct hyptime *hyp;
-	size_t *rows; /* of states, by the owner's index and the state: 1 + the row's index; 0: none yet */
-	size_t n_rows;
-	struct series_cause *causes;
-	size_t n_causes;
-	struct map by_cause;
-	size_t *cause_rows; /* by the index in causes: the row's index */
+	struct series_seen *seen;
+	size_t n_seen;
+	struct map by_state;
 };
 
 /* The row of that name, a new one if need be. Rows move when one is added: *row is valid until then. */
@@ -81,22 +80,21 @@ static const char *series_machine(const struct input *in)
 static int series_events_work(void *ctx, struct pass_run *run)
 {
 	const struct series_run *r = ctx;
-	const struct series_worker *w = &r->workers[run->worker];
 
 	for (size_t i = 0; i < run->records->n; i++) {
 		const struct merge_record *m = &run->records->v[i];
 		const struct input *in = &r->in->v[merge_stream(r->read.timeline->merge, m)->input];
 		unsigned int id = timeline_id(m);
-		uint32_t(**cell)[SERIES_SLICES];
+		uint32_t **cell;
 
 		if (!m->data || !input_event(in, id))
 			continue;
-		cell = &w->events[r->at[m->stream] + id];
+		cell = &r->events[run->worker][r->at[m->stream] + id];
 		if (!*cell)
-			*cell = calloc(1, sizeof(**cell));
+			*cell = calloc(SERIES_SLICES, sizeof(**cell));
 		if (!*cell)
 			return -ENOMEM;
-		(**cell)[series_slice(r, m->ts)]++;
+		(*cell)[series_slice(r, m->ts)]++;
 	}
 	return 0;
 }
@@ -105,15 +103,13 @@ static int series_events_open(struct series_run *r)
 {
 	r->n_streams = merge_streams(r->read.timeline->merge);
 	r->at = calloc(r->n_streams + 1, sizeof(*r->at));
-	r->workers = calloc(pipeline_workers(), sizeof(*r->workers));
-	if (!r->at || !r->workers)
+	r->events = calloc(pipeline_workers(), sizeof(*r->events));
+	if (!r->at || !r->events)
 		return -ENOMEM;
 	r->n_cells = counts_lay_out(r->in, r->read.timeline, 0, r->at);
 	for (; r->n_workers < pipeline_workers(); r->n_workers++) {
-		struct series_worker *w = &r->workers[r->n_workers];
-
-		w->events = calloc(r->n_cells + 1, sizeof(*w->events));
-		if (!w->events)
+		r->events[r->n_workers] = calloc(r->n_cells + 1, sizeof(**r->events));
+		if (!r->events[r->n_workers])
 			return -ENOMEM;
 	}
 	return 0;
@@ -131,8 +127,7 @@ static int series_event(struct series_run *r, const struct merge_stream *s, cons
 	snprintf(name, sizeof(name), "%s%s%s:%s", buffer ?: "", buffer && *buffer ? "/" : "", event->system,
 		 event->name);
 	for (size_t w = 0; w < r->n_workers; w++) {
-		const uint32_t(*counts)[SERIES_SLICES] =
-			(const uint32_t(*)[SERIES_SLICES])r->workers[w].events[cell];
+		const uint32_t *counts = r->events[w][cell];
 
 		if (!counts)
 			continue;
@@ -140,7 +135,7 @@ static int series_event(struct series_run *r, const struct merge_stream *s, cons
 		if (ret)
 			return ret;
 		for (size_t i = 0; i < SERIES_SLICES; i++)
-			row->v[i] += (*counts)[i];
+			row->v[i] += counts[i];
 	}
 	return 0;
 }
@@ -186,7 +181,12 @@ static void series_task_name(struct series_run *r, size_t input, int32_t pid, ch
 	const char *comm = states_comm(r->read.states, input, pid) ?: "?";
 	const char *slash = strchr(comm, '/');
 	size_t len = strlen(comm);
+	const struct offset_guest *guest;
 
+	if (input_vcpu(&r->in->v[input], pid, &guest)) {
+		steps_task(r->read.steps, r->in, input, pid, UINT64_MAX, name);
+		return;
+	}
 	if (!strncmp(comm, "vhost-", 6) && isdigit((unsigned char)comm[6]))
 		len = 5;
 	else if (slash && (slash[1] == 'u' || isdigit((unsigned char)slash[1])))
@@ -194,24 +194,29 @@ static void series_task_name(struct series_run *r, size_t input, int32_t pid, ch
 	snprintf(name, size, "%.*s", (int)len, comm);
 }
 
+/* "vCPU 0" */
+static const char *series_vcpu_name(const struct state_owner *o, char name[24])
+{
+	snprintf(name, 24, o->vcpu == STATE_NO_CPU ? "vCPU thread" : "vCPU %u", o->vcpu);
+	return name;
+}
+
 static int series_state_find(struct series_run *r, const struct state_span *span, struct series_row **row)
 {
 	const struct state_owner *o = span->owner;
-	char name[128];
+	char name[128], vcpu[24];
 
 	if (o->kind == STATE_OF_TASK) {
 		series_task_name(r, o->input, o->pid, name, sizeof(name));
 		return series_find(r->to, SERIES_TASKS, series_machine(&r->in->v[o->input]), name, row);
 	}
-	if (o->kind == STATE_OF_GUEST_TASK) {
-		snprintf(name, sizeof(name), "tasks %s", state_name(span->state));
-		return series_find(r->to, SERIES_STATES, series_machine(&r->in->v[o->input]), name, row);
-	}
-	if (o->vcpu == STATE_NO_CPU)
-		snprintf(name, sizeof(name), "vCPU thread %s", state_name(span->state));
-	else
-		snprintf(name, sizeof(name), "vCPU %u %s", o->vcpu, state_name(span->state));
-	return series_find(r->to, SERIES_STATES, o->guest_name ?: "a guest", name, row);
+	snprintf(name, sizeof(name), "%s %s",
+		 o->kind == STATE_OF_GUEST_TASK ? "tasks" : series_vcpu_name(o, vcpu),
+		 state_name(span->state));
+	return series_find(r->to, SERIES_STATES,
+			   o->kind == STATE_OF_GUEST_TASK ? series_machine(&r->in->v[o->input])
+							  : o->guest_name ?: "a guest",
+			   name, row);
 }
 
 static void series_add(const struct series_run *r, struct series_row *row, const struct state_span *span)
@@ -228,115 +233,68 @@ static void series_add(const struct series_run *r, struct series_row *row, const
 	}
 }
 
-static bool series_cause_same(const void *causes, size_t index, const void *wanted)
+static bool series_state_same(const void *seen, size_t index, const void *wanted)
 {
-	return !memcmp((const struct series_cause *)causes + index, wanted, sizeof(struct series_cause));
+	return !memcmp(&((const struct series_seen *)seen)[index].is, wanted, sizeof(struct series_state));
 }
 
 /* "vCPU 0 preempted by hog", "vCPU 0 hypervisor (hvc)", "vCPU 1 host (DABT_LOW)" */
-static void series_cause_name(struct series_run *r, const struct state_span *span, char *name, size_t size)
+static int series_cause_find(struct series_run *r, const struct state_span *span, struct series_row **row)
 {
-	const char *reason = states_reason(r->read.states, span);
-	char vcpu[24] = "vCPU thread", by[96];
+	const char *reason = states_reason(r->read.states, span), *state = state_name(span->state);
+	char name[160], vcpu[24], by[STEPS_TASK_MAX];
 
-	if (span->owner->vcpu != STATE_NO_CPU)
-		snprintf(vcpu, sizeof(vcpu), "vCPU %u", span->owner->vcpu);
+	series_vcpu_name(span->owner, vcpu);
 	reason = steps_class(span->why, span->reason, span->class) ?: reason;
 	if (span->state == STATE_PREEMPTED) {
 		series_task_name(r, span->other_input, span->other, by, sizeof(by));
-		snprintf(name, size, "%s preempted by %s", vcpu, by);
+		snprintf(name, sizeof(name), "%s preempted by %s", vcpu, by);
 	} else if (reason && span->state <= STATE_VMM) {
-		snprintf(name, size, "%s %s (%s)", vcpu, state_name(span->state), reason);
+		snprintf(name, sizeof(name), "%s %s (%s)", vcpu, state, reason);
 	} else {
-		snprintf(name, size, "%s %s", vcpu, state_name(span->state));
+		snprintf(name, sizeof(name), "%s %s", vcpu, state);
 	}
-}
-
-/* The time that a vCPU lost to the task that had its CPU, to its exit's handling, ... */
-static int series_cause(struct series_run *r, const struct state_span *span)
-{
-	bool preempted = span->state == STATE_PREEMPTED;
-	const struct series_cause cause = {
-		.owner = span->owner->index,
-		.state = (uint16_t)span->state,
-		.why = preempted ? 0 : span->why,
-		.reason = preempted ? (uint32_t)span->other : span->reason,
-		.class = preempted ? span->other_input : span->class,
-	};
-	uint32_t hash = map_hash_bytes(&cause, sizeof(cause));
-	size_t i = map_find(&r->by_cause, hash, series_cause_same, r->causes, &cause), at;
-	char name[160];
-	struct series_row *row;
-	int ret = 0;
-
-	if (i == MAP_NONE) {
-		i = r->n_causes;
-		series_cause_name(r, span, name, sizeof(name));
-		ret = series_find(r->to, SERIES_CAUSES, span->owner->guest_name ?: "a guest", name, &row);
-		at = ret ? 0 : (size_t)(row - r->to->v);
-		ret = ret ?: array_push(&r->cause_rows, &(size_t){ i }, &at, sizeof(at)) ?:
-			     map_push(&r->by_cause, hash, &r->causes, &r->n_causes, &cause, sizeof(cause));
-	}
-	if (!ret)
-		series_add(r, &r->to->v[r->cause_rows[i]], span);
-	return ret;
+	return series_find(r->to, SERIES_CAUSES, span->owner->guest_name ?: "a guest", name, row);
 }
 
 static int series_span(void *ctx, const struct state_span *span)
 {
 	struct series_run *r = ctx;
+	enum state_kind kind = span->owner->kind;
+	bool preempted = span->state == STATE_PREEMPTED && span->other > 0;
+	bool lost = kind == STATE_OF_VCPU &&
+		    ((span->state >= STATE_HYP && span->state <= STATE_VMM) || preempted ||
+		     span->state == STATE_WAKING || span->state == STATE_BLOCKED);
+	struct series_seen new = { .is = { .owner = span->owner->index, .state = (uint16_t)span->state } };
 	struct series_row *row;
-	size_t cell = span->owner->index * (size_t)STATES + span->state;
-	int ret;
+	uint32_t hash;
+	size_t i;
 
-	if (span->owner->kind == STATE_OF_GUEST_TASK && span->state != STATE_STOLEN)
+	if ((kind == STATE_OF_GUEST_TASK && span->state != STATE_STOLEN) ||
+	    (kind == STATE_OF_TASK && span->state != STATE_RUNNING))
 		return 0;
-	if (span->owner->kind == STATE_OF_TASK && span->state != STATE_RUNNING)
-		return 0;
-	if (array_reach(&r->rows, &r->n_rows, cell + 1, sizeof(*r->rows)))
-		return -ENOMEM;
-	if (!r->rows[cell]) {
-		ret = series_state_find(r, span, &row);
+	if (lost) { /* also by what */
+		new.is.why = preempted ? 0 : span->why;
+		new.is.reason = preempted ? (uint32_t)span->other : span->reason;
+		new.is.class = preempted ? span->other_input : span->class;
+	}
+	hash = map_hash_bytes(&new.is, sizeof(new.is));
+	i = map_find(&r->by_state, hash, series_state_same, r->seen, &new.is);
+	if (i == MAP_NONE) {
+		int ret = series_state_find(r, span, &row);
+
+		new.row = ret ? 0 : (size_t)(row - r->to->v);
+		ret = ret || !lost ? ret : series_cause_find(r, span, &row);
+		new.cause = ret ? 0 : (size_t)(row - r->to->v);
+		ret = ret ?: map_push(&r->by_state, hash, &r->seen, &r->n_seen, &new, sizeof(new));
 		if (ret)
 			return ret;
-		r->rows[cell] = (size_t)(row - r->to->v) + 1;
+		i = r->n_seen - 1;
 	}
-	row = &r->to->v[r->rows[cell] - 1];
-	series_add(r, row, span);
-	/* a state that takes time from a vCPU */
-	if (span->owner->kind == STATE_OF_VCPU &&
-	    ((span->state >= STATE_HYP && span->state <= STATE_VMM) || span->state == STATE_WAKING ||
-	     span->state == STATE_BLOCKED || (span->state == STATE_PREEMPTED && span->other > 0)))
-		return series_cause(r, span);
+	series_add(r, &r->to->v[r->seen[i].row], span);
+	if (lost)
+		series_add(r, &r->to->v[r->seen[i].cause], span);
 	return 0;
-}
-
-static int series_bounds(struct series *s, const struct inputs *in, const struct log *log)
-{
-	struct timeline *t = NULL;
-	struct counts *c = NULL;
-	struct pass_part part;
-	int ret = timeline_open(&t, in, NULL, NULL, log) ?: counts_open(&c, in, t);
-
-	if (ret)
-		goto out;
-	part = counts_part(c);
-	ret = pass_read(t, NULL, &part, 1);
-	if (ret)
-		goto out;
-	counts_finish(c);
-	s->from = UINT64_MAX;
-	for (const struct counts_cpu *cpu = c->cpus; cpu < c->cpus + c->n_cpus; cpu++) {
-		s->from = cpu->first < s->from ? cpu->first : s->from;
-		s->to = cpu->last > s->to ? cpu->last : s->to;
-		s->lost += cpu->lost + cpu->gaps;
-	}
-	s->damaged = merge_damaged(t->merge);
-	ret = s->from < s->to ? 0 : -ENODATA;
-out:
-	counts_close(c);
-	timeline_close(t);
-	return ret;
 }
 
 int series_read(struct series *s, const struct inputs *in, const struct log *log)
@@ -345,16 +303,21 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 		[SERIES_EVENTS] = true, [SERIES_EXITS] = true, [SERIES_HYP] = true
 	};
 	struct series_run r = { .to = s, .in = in };
+	struct counts *c = NULL;
 	char name[EXITS_NAME_MAX];
+	uint64_t seen = 0;
 	int ret;
 
 	*s = (struct series){ 0 };
-	ret = series_bounds(s, in, log);
-	if (ret)
-		return ret;
+	ret = part_extent(in->v, in->n, &s->from, &s->to, &s->damaged);
+	s->from = in->from > s->from ? in->from : s->from;
+	s->to = in->to && in->to <= s->to ? in->to - 1 : s->to;
+	if (ret || s->from >= s->to)
+		return ret ?: -ENODATA;
 	r.width = (s->to - s->from) / SERIES_SLICES + 1;
 	s->length = (double)r.width * SERIES_SLICES / 1e9;
-	ret = reading_open(&r.read, in, NULL, NULL) ?:
+	ret = reading_open(&r.read, in, NULL, log) ?:
+	      counts_open(&c, in, r.read.timeline) ?:
 	      series_events_open(&r) ?:
 	      tally_open(&r.tally, 0, r.width) ?:
 	      reading_exits(&r.read, &r.tally) ?:
@@ -365,13 +328,19 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	tally_begin(&r.tally, s->from);
 	reading_add(&r.read, (struct pass_part){ .ctx = &r, .work = series_events_work });
 	reading_add(&r.read, hyptime_part(r.hyp));
+	reading_add(&r.read, counts_part(c));
 	ret = reading_run(&r.read);
 	/* a page that could be read before may fail now */
 	merge_damage_join(&s->damaged, reading_damaged(&r.read));
 	if (ret)
 		goto out;
 	hyptime_finish(r.hyp);
-	ret = series_events_finish(&r);
+	counts_finish(c);
+	for (const struct counts_cpu *cpu = c->cpus; cpu < c->cpus + c->n_cpus; cpu++) {
+		seen += cpu->events;
+		s->lost += cpu->lost + cpu->gaps;
+	}
+	ret = seen > 1 ? series_events_finish(&r) : -ENODATA;
 	for (size_t i = 0; i < r.tally.n_rows && !ret; i++) {
 		const struct tally_row *from = &r.tally.rows[i];
 
@@ -389,18 +358,17 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 			s->v[i].v[k] *= (things[s->v[i].group] ? 1e9 : 1) / (double)r.width;
 out:
 	hyptime_close(r.hyp);
+	counts_close(c);
 	tally_release(&r.tally);
 	for (size_t w = 0; w < r.n_workers; w++) {
 		for (size_t i = 0; i < r.n_cells; i++)
-			free(r.workers[w].events[i]);
-		free(r.workers[w].events);
+			free(r.events[w][i]);
+		free(r.events[w]);
 	}
-	free(r.workers);
+	free(r.events);
 	free(r.at);
-	free(r.rows);
-	free(r.causes);
-	free(r.cause_rows);
-	map_release(&r.by_cause);
+	free(r.seen);
+	map_release(&r.by_state);
 	reading_close(&r.read);
 	return ret;
 }

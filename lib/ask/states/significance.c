@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Compares two series of slices by their slowest movements. */
-#include "ask/states/significance.h"
+#include "ask/states/series.h"
 
 #include <math.h>
 

@@ -107,8 +107,12 @@ void steps_learn(const struct steps *s, const struct merge_run *run, const struc
  * NULL: not known. Valid until steps_close.
  */
 const char *steps_comm(const struct steps *s, size_t input, int32_t pid);
-/* The name that it had then. */
-const char *steps_comm_at(const struct steps *s, size_t input, int32_t pid, uint64_t ts);
+
+#define STEPS_TASK_MAX 96
+/* "Guest:1" of a vCPU's thread that the file names, else the task as it was called then: "hog-620"; in out.
+ */
+const char *steps_task(const struct steps *s, const struct inputs *in, size_t input, int32_t pid, uint64_t ts,
+		       char out[STEPS_TASK_MAX]);
 
 /*
  * The word of a reason's number by the file's own format ("guest_exit", "EPT_VIOLATION"); NULL: the format

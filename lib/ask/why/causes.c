@@ -106,18 +106,16 @@ const char *why_kind_advice(unsigned int kind)
 	return advice[kind];
 }
 
-void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
+static void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
 {
-	const struct offset_guest *guest = NULL;
-	const struct offset_vcpu *vcpu = input_vcpu(&w->in->v[c->input], c->pid, &guest);
-	const char *comm = *c->comm ? c->comm : w->steps ? steps_comm(w->steps, c->input, c->pid) : NULL;
+	char name[STEPS_TASK_MAX];
 
 	if (c->pid == STATE_NO_TASK)
-		buf_addstr(out, comm ?: "");
-	else if (vcpu)
-		buf_printf(out, "%s:%u", guest->name ?: "", vcpu->cpu);
+		buf_addstr(out, c->comm);
+	else if (*c->comm)
+		buf_printf(out, "%s-%d", c->comm, c->pid);
 	else
-		buf_printf(out, "%s%s%d", comm ?: "", comm ? "-" : "", c->pid);
+		buf_addstr(out, steps_task(w->steps, w->in, c->input, c->pid, UINT64_MAX, name));
 }
 
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out)
@@ -136,26 +134,29 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 		buf_printf(out, " on CPU %u", c->cpu);
 }
 
-const struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu)
+struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu)
 {
-	for (const struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		if (v->wall && v->owner.guest == guest && v->owner.vcpu == cpu)
 			return v;
 	return NULL;
 }
 
-int finding_push(const struct finding_job *j, struct finding *f, const struct state_owner *vcpu,
-		 const char *what)
+int finding_push(const struct finding_job *j, struct finding *f, const struct finding_vcpu *vcpu,
+		 struct buf *what)
 {
-	struct why_cause task = why_cause_plain(STATE_GUEST);
-	struct buf who = { 0 };
+	const struct why *w = j->why;
+	char name[STEPS_TASK_MAX];
+	int ret = 0;
 
-	task.input = vcpu->input;
-	task.pid = vcpu->pid;
-	why_task_text(j->why, &task, &who);
-	f->on = *vcpu;
-	snprintf(f->vcpu, sizeof(f->vcpu), "%s", buf_str(&who) ?: "");
-	snprintf(f->what, sizeof(f->what), "%s", what);
-	buf_release(&who);
-	return array_push(&j->to->v, &j->to->n, f, sizeof(*f));
+	if (f->share >= FINDING_LEAST) {
+		f->on = vcpu->owner;
+		snprintf(f->vcpu, sizeof(f->vcpu), "%s",
+			 steps_task(w->steps, w->in, f->on.input, f->on.pid, UINT64_MAX, name));
+		snprintf(f->what, sizeof(f->what), f->rate >= FINDING_STORM ? "%s, %.0f a second" : "%s",
+			 buf_str(what) ?: "", f->rate);
+		ret = array_push(&j->to->v, &j->to->n, f, sizeof(*f));
+	}
+	buf_release(what);
+	return ret;
 }

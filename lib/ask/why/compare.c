@@ -4,7 +4,6 @@
 #include "ask/why/why-priv.h"
 
 #define WHY_ROUNDS 400
-#define WHY_SEED   0x9e3779b97f4a7c15
 
 enum { MIDDLE, TAIL };
 
@@ -60,23 +59,14 @@ static void why_table_fill(struct why_table *t, struct why_comparison *c, struct
 	}
 }
 
-/* xorshift64* (Vigna 2016). */
-static uint64_t why_random(uint64_t *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * 0x2545f4914f6cdd1d;
-}
-
 /* The shares of one resampling of both groups. */
-static void why_resample(const struct why_table *t, uint64_t *random, double *shares)
+static void why_resample(const struct why_table *t, unsigned short random[3], double *shares)
 {
 	double all = 0;
 
 	for (int g = MIDDLE; g <= TAIL; g++)
 		for (size_t i = 0; i < t->n[g]; i++) {
-			size_t at = t->from[g] + (why_random(random) >> 11) % t->n[g];
+			size_t at = t->from[g] + (size_t)(erand48(random) * (double)t->n[g]);
 			double weight = (g == TAIL ? 1.0 : -1.0) / (double)t->n[g];
 
 			for (size_t k = 0; k < t->columns; k++)
@@ -88,27 +78,20 @@ static void why_resample(const struct why_table *t, uint64_t *random, double *sh
 		shares[k] = all > 0 ? shares[k] / all : 0;
 }
 
-static int why_by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* The range of each share in 95 of 100 resamplings. */
 static int why_ranges(const struct why_table *t, struct why_comparison *c)
 {
 	double *shares = calloc(WHY_ROUNDS * t->columns, sizeof(*shares)), one[WHY_ROUNDS];
-	uint64_t random = WHY_SEED;
+	unsigned short random[3] = { 0 };
 
 	if (!shares)
 		return -ENOMEM;
 	for (size_t r = 0; r < WHY_ROUNDS; r++)
-		why_resample(t, &random, &shares[r * t->columns]);
+		why_resample(t, random, &shares[r * t->columns]);
 	for (size_t k = 0; k < t->columns; k++) {
 		for (size_t r = 0; r < WHY_ROUNDS; r++)
 			one[r] = shares[r * t->columns + k];
-		qsort(one, WHY_ROUNDS, sizeof(*one), why_by_value);
+		qsort(one, WHY_ROUNDS, sizeof(*one), compare_double);
 		c->v[k].low = one[WHY_ROUNDS / 40];
 		c->v[k].high = one[WHY_ROUNDS - 1 - WHY_ROUNDS / 40];
 	}
@@ -120,9 +103,8 @@ static int why_ranges(const struct why_table *t, struct why_comparison *c)
 static int why_row_order(const void *a, const void *b)
 {
 	const struct why_row *x = a, *y = b;
-	if (x->share < y->share || x->share > y->share)
-		return x->share < y->share ? 1 : -1;
-	return x->typical < y->typical ? 1 : x->typical > y->typical ? -1 : 0;
+
+	return ORDER(y->share, x->share) ?: ORDER(y->typical, x->typical);
 }
 
 int why_compare(const struct why *w, double tail, struct why_comparison *c)

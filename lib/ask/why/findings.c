@@ -5,6 +5,8 @@
 
 #define MOVES_LEAST	  20 /* of a vCPU, a second */
 #define FINDING_TASKS_MAX 65536
+#define PRICE_MOST	  1000000 /* ns: no exit costs more ordinarily */
+#define DEAR_TIMES	  10	  /* an exit that takes so many times its price is dear */
 
 static void finding_move(struct finding_vcpu *v, const struct state_span *s)
 {
@@ -16,7 +18,7 @@ static void finding_move(struct finding_vcpu *v, const struct state_span *s)
 			v->moves.ns += v->waits;
 			v->moves.n++;
 			if (v->waits)
-				finding_stretch_take(&v->longest_move, v->since, s->from);
+				finding_stretch_take(&v->moves.longest, v->since, s->from);
 		}
 		v->cpu = s->cpu;
 		v->waits = 0;
@@ -44,23 +46,21 @@ static int finding_task_add(struct finding_job *j, const struct finding_task *ta
 	if (i == MAP_NONE && map_push(&j->by_task, hash, &j->tasks, &j->n_tasks, task, sizeof(*task)))
 		return -ENOMEM;
 	i = i == MAP_NONE ? j->n_tasks - 1 : i;
-	j->tasks[i].ns += to - from;
-	j->tasks[i].n++;
-	finding_stretch_take(&j->tasks[i].longest, from, to);
+	finding_part_add(&j->tasks[i].of, from, to);
 	return 0;
 }
 
 /* A wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their doing. */
-static int finding_wait(struct finding_job *j, struct finding_cpu *c, const struct state_span *s)
+static int finding_wait(struct finding_job *j, struct finding_vcpu *v, const struct state_span *s)
 {
 	int ret = 0;
 
-	for (size_t i = c->n; i-- > 0 && c->n - i <= FINDING_RAN && !ret;) {
-		struct finding_ran *r = &c->v[i % FINDING_RAN];
-		struct finding_task task = { .cause = FINDING_WAITS,
-					     .input = s->owner->input,
-					     .pid = r->pid,
-					     .other = (int32_t)c->cpu };
+	for (size_t i = v->n_ran; i-- > 0 && v->n_ran - i <= FINDING_RAN && !ret;) {
+		struct finding_ran *r = &v->ran[i % FINDING_RAN];
+		const struct finding_task task = { .cause = FINDING_WAITS,
+						   .input = s->owner->input,
+						   .pid = r->pid,
+						   .other = (int32_t)s->cpu };
 		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
 
 		if (r->to <= s->from)
@@ -78,29 +78,15 @@ static int finding_wait(struct finding_job *j, struct finding_cpu *c, const stru
 static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 {
 	struct finding_task task = { .input = s->owner->input, .pid = s->owner->pid, .other = STATE_NO_TASK };
-	const struct finding_vcpu *v = j->v;
+	struct finding_vcpu *v = finding_vcpu_of(j, s->owner->input, s->cpu);
 	struct state_span of = *s;
 	struct why_cause cause;
 
-	if ((s->state == STATE_RUNNABLE || s->state == STATE_RUNNING) && s->cpu != STATE_NO_CPU) {
-		const struct finding_cpu none = { .input = s->owner->input, .cpu = s->cpu };
-		struct finding_cpu *c = j->cpus;
-
-		while (c < j->cpus + j->n_cpus && (c->input != none.input || c->cpu != none.cpu))
-			c++;
-		if (c == j->cpus + j->n_cpus) {
-			if (array_push(&j->cpus, &j->n_cpus, &none, sizeof(none)))
-				return -ENOMEM;
-			c = &j->cpus[j->n_cpus - 1];
-		}
-		if (s->state == STATE_RUNNABLE)
-			return finding_wait(j, c, s);
-		c->v[c->n++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
-		return 0;
-	}
-	while (v < j->v + j->n && (!v->owner.guest_name || v->owner.guest != s->owner->input))
-		v++;
-	if (s->state != STATE_STOLEN || v == j->v + j->n)
+	if (v && s->state == STATE_RUNNABLE)
+		return finding_wait(j, v, s);
+	if (v && s->state == STATE_RUNNING)
+		v->ran[v->n_ran++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
+	if (!v || s->state != STATE_STOLEN)
 		return 0;
 	of.owner = &v->owner;
 	of.state = s->by;
@@ -110,48 +96,84 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 	return task.cause == UINT32_MAX ? -ENOMEM : finding_task_add(j, &task, s->from, s->to);
 }
 
+/* Books the exit that is open under its reason; one without a part in the host is the hypervisor's alone. */
+static int finding_exit_over(struct finding_job *j, struct finding_vcpu *v, bool whole)
+{
+	const struct finding_exit_open x = v->exit;
+
+	v->exit = (struct finding_exit_open){ 0 };
+	if (!x.cause || !x.ns)
+		return 0;
+	v->by[x.cause].ns += x.ns;
+	v->by[x.cause].n++;
+	j->halts[x.cause] |= x.halted;
+	j->vmm.ns += x.vmm;
+	j->vmm.n += x.vmm > 0;
+	return whole && !x.vmm ? histogram_add(&j->exits_of[x.halted], x.ns) : 0;
+}
+
+/* Takes the vCPU's span of that cause as a part of an exit; before a halt the guest has nothing to do. */
+static int finding_exit_span(struct finding_job *j, struct finding_vcpu *v, const struct state_span *s,
+			     uint32_t cause)
+{
+	struct finding_exit_open *x = &v->exit;
+
+	if (s->state == STATE_GUEST)
+		return finding_exit_over(j, v, true);
+	if (s->state >= STATE_HYP && s->state <= STATE_HOST)
+		x->ns += s->to - s->from;
+	if (s->state == STATE_HOST && (s->why || !x->cause))
+		x->cause = cause;
+	if (s->state == STATE_HALTED)
+		*x = (struct finding_exit_open){ .cause = x->cause, .halted = true };
+	if (s->state == STATE_VMM)
+		x->vmm += s->to - s->from;
+	return 0;
+}
+
 /* Time that is unknown before the first known span, or after the last one, was not recorded on purpose. */
 static int finding_span(void *ctx, const struct state_span *s)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
-	static const size_t nowhere = SIZE_MAX;
 	struct finding_job *j = ctx;
 	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
 	struct finding_vcpu *v;
 	struct why_cause cause;
+	size_t *place;
 	uint32_t i;
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		return finding_guest_task(j, s);
 	cause = why_cause_span(j->why, s, false);
-	while (j->n_places <= s->owner->index)
-		if (array_push(&j->places, &j->n_places, &nowhere, sizeof(nowhere)))
-			return -ENOMEM;
-	if (j->places[s->owner->index] == nowhere) {
-		j->places[s->owner->index] = j->n;
-		if (array_push(&j->v, &j->n, &none, sizeof(none)))
-			return -ENOMEM;
-	}
-	v = &j->v[j->places[s->owner->index]];
+	if (array_reach(&j->places, &j->n_places, s->owner->index + 1, sizeof(*j->places)))
+		return -ENOMEM;
+	place = &j->places[s->owner->index];
+	if (!*place && array_push(&j->v, &j->n, &none, sizeof(none)))
+		return -ENOMEM;
+	*place = *place ?: j->n;
+	v = &j->v[*place - 1];
 	v->owner = *s->owner;
 	finding_move(v, s);
-	v->known |= cause.kind != STATE_UNKNOWN;
-	if (!v->known || cause.kind == STATE_ENDED)
+	if (cause.kind == STATE_ENDED || (cause.kind == STATE_UNKNOWN && !v->wall))
 		return 0;
-	if (v->open && cause.kind != STATE_UNKNOWN)
-		finding_stretch_take(&v->longest[CAUSE_UNKNOWN], s->from - v->open, s->from);
-	v->open = cause.kind == STATE_UNKNOWN ? v->open + ns : 0;
 	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
+	if (cause.kind == STATE_UNKNOWN) {
+		v->open += ns;
+		return finding_exit_over(j, v, false);
+	}
+	if (v->open)
+		finding_part_add(&v->by[CAUSE_UNKNOWN], s->from - v->open, s->from);
+	v->wall += v->open + ns;
+	v->open = 0;
 	cause.cpu = STATE_NO_CPU; /* wherever it was */
 	i = why_cause_of(j->why, &cause);
 	if (i == UINT32_MAX)
 		return -ENOMEM;
-	v->by[i].ns += ns;
-	v->by[i].n++;
-	if (cause.kind != STATE_UNKNOWN)
-		finding_stretch_take(&v->longest[i], s->from, s->to);
-	v->wall += ns;
-	return 0;
+	if (cause.kind == STATE_HOST)
+		finding_stretch_take(&v->by[i].longest, s->from, s->to);
+	else
+		finding_part_add(&v->by[i], s->from, s->to);
+	return finding_exit_span(j, v, s, i);
 }
 
 /* Causes that take time from a vCPU, by the command that shows more of them. */
@@ -167,80 +189,138 @@ static const char *const finding_next[WHY_KINDS] = {
 	[STATE_OUTSIDE] = "hyptrace stat --show vcpus",
 };
 
-/* Arm64's aborts of a guest, x86's EPT violations and nested page faults. */
-static bool finding_is_fault(const char *reason)
+/*
+ * What has no price; exits, and those after which the guest halts; wake-ups of CPUs, other parts of exits,
+ * and accesses to devices, of which the VMM may handle some.
+ */
+enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_WAKES, OF_PARTS, OF_ACCESSES };
+
+/*
+ * Adds the vCPUs' parts up in f: what is beyond the price of those that are dear, and of a storm all. Returns
+ * the vCPU that lost the greatest share of its time; NULL: none lost any. The parts are empty then.
+ */
+static const struct finding_vcpu *finding_sum(const struct finding_job *j, struct finding *f,
+					      enum finding_class class)
 {
-	return strstr(reason, "ABT_LOW") || strstr(reason, "EPT_VIOLATION") || strstr(reason, "npf");
+	uint64_t price = j->price[class == OF_HALTS || class == OF_WAKES], dear = DEAR_TIMES * price;
+	uint64_t vmm = class == OF_ACCESSES && j->vmm.n ? j->vmm.ns / j->vmm.n / 2 : UINT64_MAX;
+	const struct finding_vcpu *worst = NULL;
+
+	dear = vmm > dear ? dear : vmm > price ? vmm : price;
+
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
+		const struct finding_part p = v->part;
+		double rate = v->wall ? (double)p.n * 1e9 / (double)v->wall : 0;
+		uint64_t lost = p.ns;
+
+		if (class != OF_ALL && rate < FINDING_STORM)
+			lost = p.ns > p.n * dear ? p.ns - p.n * price : 0;
+		if (class == OF_EXITS || class == OF_HALTS) {
+			v->ordinary.ns += p.ns - lost;
+			v->ordinary.n += lost < p.ns ? p.n : 0;
+		}
+		f->lost += lost;
+		f->n += lost ? p.n : 0;
+		if ((double)lost > f->share * (double)v->wall) {
+			f->share = (double)lost / (double)v->wall;
+			f->rate = rate;
+			f->example = p.longest;
+			worst = v;
+		}
+		v->part = (struct finding_part){ 0 };
+	}
+	return worst;
 }
 
-/* ", most of it from the guest's task dd-123", if half of what these causes stole from tasks is one task's.
- */
-static void finding_victim(const struct finding_job *j, const bool causes[WHY_CAUSES_MAX], struct buf *what)
+/* Exits by what they were for; `reasons` are those of such exits. */
+static const struct finding_table {
+	const char *what, *next, *reasons[4];
+} finding_tables[EXITS_TABLES] = {
+	[EXITS_MMIO] = { "MMIO at ",
+			 "hyptrace stat --show mmio",
+			 { "ABT_LOW", "EPT_MISCONFIG", "npf", "EXIT_MMIO" } },
+	[EXITS_IOPORT] = { "I/O port ", "hyptrace stat --show ioport", { "IO_INSTRUCTION", "EXIT_IO" } },
+	[EXITS_SYSREG] = { "register ", "hyptrace stat --show sysreg", { "SYS64", "MSR_", "msr" } },
+	[EXITS_HYPERCALL] = { "hypercall ",
+			      "hyptrace stat --show hypercall",
+			      { "HVC64", "VMCALL", "vmmcall" } },
+	[EXITS_FAULT] = { "stage-2 faults",
+			  "hyptrace why --preset abort",
+			  { "ABT_LOW", "EPT_VIOLATION", "npf" } },
+};
+
+static bool finding_is_of(const struct finding_job *j, uint32_t cause, enum exits_table table)
 {
-	struct why_cause guest = why_cause_plain(STATE_GUEST);
+	const char *const *reason = finding_tables[table].reasons;
+	struct buf text = { 0 };
+	bool is = false;
+
+	why_cause_text(j->why, &j->why->causes[cause], &text);
+	for (size_t i = 0; i < 4 && reason[i]; i++)
+		is |= buf_str(&text) && strstr(buf_str(&text), reason[i]);
+	buf_release(&text);
+	return is;
+}
+
+#define FINDING_FAULTS (FINDING_WAITS - 1)
+
+/* ", most of it from the guest's task dd-123", if half of what the cause, or FINDING_FAULTS, stole is one's.
+ */
+static void finding_victim(const struct finding_job *j, uint32_t cause, struct buf *what)
+{
 	const struct finding_task *most = NULL;
+	char name[STEPS_TASK_MAX];
 	uint64_t all = 0;
 
 	for (const struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++) {
-		if (t->cause >= WHY_CAUSES_MAX || !causes[t->cause])
+		if (t->cause == FINDING_WAITS ||
+		    (cause == FINDING_FAULTS ? !finding_is_of(j, t->cause, EXITS_FAULT) : t->cause != cause))
 			continue;
-		all += t->ns;
-		most = most && most->ns >= t->ns ? most : t;
+		all += t->of.ns;
+		most = most && most->of.ns >= t->of.ns ? most : t;
 	}
-	if (!most || most->pid <= 0 || most->ns < all / 2)
-		return;
-	guest.input = (uint16_t)most->input;
-	guest.pid = most->pid;
-	buf_addstr(what, ", most of it from the guest's task ");
-	why_task_text(j->why, &guest, what);
+	if (most && most->pid > 0 && most->of.ns >= all / 2)
+		buf_printf(what, ", most of it from the guest's task %s",
+			   steps_task(j->why->steps, j->why->in, most->input, most->pid, UINT64_MAX, name));
 }
 
-/* Of all vCPUs; the one that lost the greatest share of its time is named. */
-static int finding_cause(const struct finding_job *j, uint32_t cause, bool faults)
+/* Of all vCPUs; the one that lost the greatest share of its time is named. shown: lost by each table's best.
+ */
+static int finding_cause(const struct finding_job *j, uint32_t cause, const uint64_t shown[EXITS_TABLES])
 {
+	static const enum finding_class classes[WHY_KINDS] = {
+		[STATE_HYP] = OF_PARTS,
+		[STATE_FIRMWARE] = OF_PARTS,
+		[STATE_HOST] = OF_EXITS,
+		[STATE_WAKING] = OF_WAKES,
+	};
 	const struct why_cause *c = &j->why->causes[cause];
 	struct finding f = { .next = finding_next[c->kind] };
-	const struct finding_vcpu *worst = NULL;
-	bool causes[WHY_CAUSES_MAX] = { false };
+	const struct finding_vcpu *worst;
+	uint64_t elsewhere = 0;
 	const struct offset_guest *guest;
 	struct buf what = { 0 };
-	int ret = 0;
 
-	for (const struct finding_vcpu *v = j->v; v < j->v + j->n && f.next; v++) {
-		f.lost += v->by[cause].ns;
-		f.n += v->by[cause].n;
-		if (v->by[cause].ns && (double)v->by[cause].ns > f.share * (double)v->wall) {
-			worst = v;
-			f.share = (double)v->by[cause].ns / (double)v->wall;
-		}
-	}
-	if (f.share < FINDING_LEAST)
+	if (!f.next)
+		return 0;
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
+		v->part = v->by[cause];
+	worst = finding_sum(j, &f, classes[c->kind] + j->halts[cause]);
+	for (size_t i = 0; i < EXITS_TABLES && (c->kind == STATE_HOST || c->kind == STATE_VMM); i++)
+		elsewhere += finding_is_of(j, cause, i) ? shown[i] : 0;
+	if (elsewhere >= f.lost / 2)
 		return 0;
 	why_cause_text(j->why, c, &what);
-	/* else finding_exits() has more of it */
-	if (c->kind != STATE_HOST || !faults || !buf_str(&what) || !finding_is_fault(buf_str(&what))) {
-		if (why_kind_advice(c->kind))
-			buf_printf(&what, ": %s", why_kind_advice(c->kind));
-		if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
-			buf_addstr(&what, ", overcommit");
-		causes[cause] = true;
-		f.example = worst->longest[cause];
-		finding_victim(j, causes, &what);
-		ret = finding_push(j, &f, &worst->owner, buf_str(&what) ?: "");
-	}
-	buf_release(&what);
-	return ret;
+	if (why_kind_advice(c->kind))
+		buf_printf(&what, ": %s", why_kind_advice(c->kind));
+	if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
+		buf_addstr(&what, ", overcommit");
+	f.context = !strcmp(c->comm, "hyptrace") || !strcmp(c->comm, "trace-cmd");
+	if (f.context)
+		buf_addstr(&what, ", which recorded");
+	finding_victim(j, cause, &what);
+	return finding_push(j, &f, worst, &what);
 }
-
-static const struct finding_table {
-	const char *what, *next;
-} finding_tables[EXITS_TABLES] = {
-	[EXITS_MMIO] = { "MMIO at ", "hyptrace stat --show mmio" },
-	[EXITS_IOPORT] = { "I/O port ", "hyptrace stat --show ioport" },
-	[EXITS_SYSREG] = { "register ", "hyptrace stat --show sysreg" },
-	[EXITS_HYPERCALL] = { "hypercall ", "hyptrace stat --show hypercall" },
-	[EXITS_FAULT] = { "stage-2 faults", "hyptrace why --preset abort" },
-};
 
 static int finding_row_order(const void *a, const void *b)
 {
@@ -262,16 +342,14 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 {
 	const struct exits_row *r = e->row;
 	struct finding *f = &e->f;
-	const struct exits_vcpu *of = &exits_vcpus(j->exits, &(size_t){ 0 })[r->vcpu];
-	struct buf what = { 0 }, cause = { 0 };
-	bool causes[WHY_CAUSES_MAX] = { false };
+	struct buf what = { 0 };
 	char name[EXITS_NAME_MAX];
-	int ret;
 
 	f->next = finding_tables[r->table].next;
 	buf_printf(&what, "exits for %s", finding_tables[r->table].what);
 	if (r->table != EXITS_FAULT) {
-		buf_addstr(&what, exits_name(j->exits, of->input, r->table, r->key, r->info, name));
+		buf_addstr(&what,
+			   exits_name(j->exits, e->worst->owner.input, r->table, r->key, r->info, name));
 	} else {
 		buf_printf(&what, ": %.0f %% a page's first, of %llu pages",
 			   100.0 * (double)e->pages / (double)f->n, (unsigned long long)e->pages);
@@ -281,143 +359,127 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 		if (e->permissions)
 			buf_printf(&what, ", %.0f %% for a permission",
 				   100.0 * (double)e->permissions / (double)f->n);
-		for (size_t i = 0; i < j->why->n_causes; i++) {
-			cause.len = 0;
-			why_cause_text(j->why, &j->why->causes[i], &cause);
-			causes[i] = buf_str(&cause) && finding_is_fault(buf_str(&cause));
-		}
-		finding_victim(j, causes, &what);
+		finding_victim(j, FINDING_FAULTS, &what);
 	}
-	ret = finding_push(j, f, &e->worst->owner, buf_str(&what) ?: "");
-	buf_release(&what);
-	buf_release(&cause);
-	return ret;
+	return finding_push(j, f, e->worst, &what);
 }
 
-/* Of each table what took longest. *faults: there are stage-2 faults. */
-static int finding_exits(const struct finding_job *j, bool *faults)
+/* Of each table what took longest beyond the ordinary price, which faults have not; shown: how long, by
+ * table. */
+static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLES])
 {
-	size_t n, n_vcpus, groups = 0;
-	const struct exits_row *rows = exits_rows(j->exits, &n), **v = calloc(n + 1, sizeof(*v));
+	size_t n_rows, n_vcpus, n = 0;
+	const struct exits_row *rows = exits_rows(j->exits, &n_rows), **v = calloc(n_rows + 1, sizeof(*v));
 	const struct exits_vcpu *vcpus = exits_vcpus(j->exits, &n_vcpus);
-	const struct finding_vcpu **of = calloc(n_vcpus + 1, sizeof(*of));
-	uint64_t *ns = calloc(n_vcpus + 1, sizeof(*ns));
+	struct finding_vcpu **of = calloc(n_vcpus + 1, sizeof(*of));
 	struct finding_exit best[EXITS_TABLES] = { 0 };
-	int ret = v && of && ns ? 0 : -ENOMEM;
+	int ret = v && of ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n_vcpus && !ret; i++)
-		for (const struct finding_vcpu *k = j->v; k < j->v + j->n; k++)
+		for (struct finding_vcpu *k = j->v; k < j->v + j->n; k++)
 			if (k->owner.input == vcpus[i].input && k->owner.pid == vcpus[i].pid && k->wall)
 				of[i] = k;
-	for (size_t i = 0; i < n && !ret; i++)
+	for (size_t i = 0; i < n_rows && !ret; i++)
 		if (rows[i].table != EXITS_REASON && rows[i].handled.n && of[rows[i].vcpu])
-			v[groups++] = &rows[i];
-	n = groups;
-	if (n)
-		qsort(v, n, sizeof(*v), finding_row_order);
+			v[n++] = &rows[i];
+	array_sort(v, n, sizeof(*v), finding_row_order);
 	for (size_t i = 0, end; i < n; i = end) {
 		struct finding_exit e = { .row = v[i] };
+		enum exits_table table = v[i]->table;
 
 		/* rows of one address, port, register or call, or all faults */
 		for (end = i;
-		     end < n && v[end]->table == v[i]->table &&
-		     (v[i]->table == EXITS_FAULT || (v[end]->key == v[i]->key && v[end]->info == v[i]->info));
+		     end < n && v[end]->table == table &&
+		     (table == EXITS_FAULT || (v[end]->key == v[i]->key && v[end]->info == v[i]->info));
 		     end++) {
 			const struct exits_row *r = v[end];
-			double share;
 
-			if (r->table == EXITS_FAULT && r->info)
+			if (table == EXITS_FAULT && r->info)
 				e.permissions += r->handled.n;
 			else
 				e.pages += end == i || r->key != v[end - 1]->key;
-			e.f.lost += r->handled.sum;
-			e.f.n += r->handled.n;
-			ns[r->vcpu] += r->handled.sum;
-			share = (double)ns[r->vcpu] / (double)of[r->vcpu]->wall;
-			e.worst = share > e.f.share ? of[r->vcpu] : e.worst;
-			e.f.share = share > e.f.share ? share : e.f.share;
+			of[r->vcpu]->part.ns += r->handled.sum;
+			of[r->vcpu]->part.n += r->handled.n;
+			finding_stretch_take(&of[r->vcpu]->part.longest, r->longest,
+					     r->longest + r->handled.max);
 		}
-		for (size_t k = i; k < end; k++) {
-			ns[v[k]->vcpu] = 0;
-			if (of[v[k]->vcpu] == e.worst)
-				finding_stretch_take(&e.f.example, v[k]->longest,
-						     v[k]->longest + v[k]->handled.max);
-		}
-		*faults |= v[i]->table == EXITS_FAULT;
-		if (e.worst && e.f.lost > best[v[i]->table].f.lost)
-			best[v[i]->table] = e;
+		e.worst = finding_sum(j, &e.f,
+				      table == EXITS_FAULT    ? OF_ALL
+				      : table <= EXITS_IOPORT ? OF_ACCESSES
+							      : OF_PARTS);
+		if (e.worst && e.f.lost > best[table].f.lost)
+			best[table] = e;
 	}
-	for (size_t i = 0; i < EXITS_TABLES && !ret; i++)
-		if (best[i].f.share >= FINDING_LEAST)
-			ret = finding_exit_push(j, &best[i]);
+	for (size_t i = 0; i < EXITS_TABLES && !ret; i++) {
+		shown[i] = best[i].f.lost;
+		ret = best[i].row ? finding_exit_push(j, &best[i]) : 0;
+	}
 	free(v);
 	free(of);
-	free(ns);
 	return ret;
 }
 
 /* The task of a guest that ran longest while another one waited for its CPU. */
 static int finding_waits(const struct finding_job *j)
 {
-	struct why_cause task = why_cause_plain(STATE_GUEST);
 	const struct finding_task *worst = NULL;
 	const struct finding_vcpu *v;
 	struct finding f = { .next = "hyptrace stat --show tasks" };
 	struct buf what = { 0 };
-	int ret = 0;
+	char name[STEPS_TASK_MAX];
 
 	for (const struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++)
-		if (t->cause == FINDING_WAITS && (!worst || t->ns > worst->ns))
+		if (t->cause == FINDING_WAITS && (!worst || t->of.ns > worst->of.ns))
 			worst = t;
 	v = worst ? finding_vcpu_of(j, worst->input, (uint32_t)worst->other) : NULL;
 	if (!v)
 		return 0;
-	f.lost = worst->ns;
-	f.n = worst->n;
-	f.example = worst->longest;
+	f.lost = worst->of.ns;
+	f.n = worst->of.n;
+	f.example = worst->of.longest;
 	f.share = (double)f.lost / (double)v->wall;
-	if (f.share < FINDING_LEAST)
-		return 0;
-	task.input = (uint16_t)worst->input;
-	task.pid = worst->pid;
-	buf_addstr(&what, "the guest's task ");
-	why_task_text(j->why, &task, &what);
-	buf_addstr(&what, " has a CPU while another one waits for it");
-	ret = finding_push(j, &f, &v->owner, buf_str(&what) ?: "");
-	buf_release(&what);
-	return ret;
+	buf_printf(&what, "the guest's task %s has a CPU while another one waits for it",
+		   steps_task(j->why->steps, j->why->in, worst->input, worst->pid, UINT64_MAX, name));
+	return finding_push(j, &f, v, &what);
 }
 
 /* The vCPU that moves most; its time is that of its waits before a move. */
 static int finding_moves(const struct finding_job *j)
 {
 	struct finding f = { .next = "hyptrace stat --show vcpus,steal" };
-	const struct finding_vcpu *worst = NULL;
-	char what[64];
-	double rate, most = MOVES_LEAST;
+	const struct finding_vcpu *worst;
+	struct buf what = { 0 };
 
-	for (const struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
-		f.lost += v->moves.ns;
-		f.n += v->moves.n;
-		rate = v->wall ? (double)v->moves.n * 1e9 / (double)v->wall : 0;
-		if (rate >= most) {
-			worst = v;
-			most = rate;
-			f.example = v->longest_move;
-			f.share = (double)v->moves.ns / (double)v->wall;
-		}
-	}
-	snprintf(what, sizeof(what), "moves to another CPU, %.0f a second, and waits before them", most);
-	return worst ? finding_push(j, &f, &worst->owner, what) : 0;
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
+		if ((double)v->moves.n * 1e9 >= MOVES_LEAST * (double)v->wall)
+			v->part = v->moves;
+	worst = finding_sum(j, &f, OF_ALL);
+	buf_printf(&what, "moves to another CPU, %.0f a second, and waits before them", f.rate);
+	return finding_push(j, &f, worst, &what);
+}
+
+/* The time of exits that is in no finding: their ordinary price. */
+static int finding_ordinary(const struct finding_job *j)
+{
+	const struct answer units = { .ticks = inputs_in_ticks(j->why->in) };
+	struct finding f = { .context = true };
+	const struct finding_vcpu *worst;
+	struct buf what = { 0 };
+	char each[32];
+
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
+		v->part = v->ordinary;
+	worst = finding_sum(j, &f, OF_ALL);
+	buf_printf(&what, "exits at their ordinary price, %s each",
+		   answer_duration(&units, f.n ? f.lost / f.n : 0, each));
+	return finding_push(j, &f, worst, &what);
 }
 
 static int finding_order(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
-	if (x->lost != y->lost)
-		return x->lost < y->lost ? 1 : -1;
-	return strcmp(x->what, y->what);
+	return ORDER(x->context, y->context) ?: ORDER(y->lost, x->lost) ?: strcmp(x->what, y->what);
 }
 
 int findings_join(struct finding_job **out, struct reading *r)
@@ -439,28 +501,34 @@ int findings_join(struct finding_job **out, struct reading *r)
 
 int findings_end(struct finding_job *j, struct findings *f)
 {
-	bool faults = false;
+	uint64_t shown[EXITS_TABLES];
 	int ret = 0;
 
 	j->to = f;
+	for (size_t k = 0; k < 2; k++) {
+		j->price[k] = histogram_at(&j->exits_of[k], 0.5);
+		j->price[k] = j->price[k] < PRICE_MOST ? j->price[k] : PRICE_MOST;
+	}
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n && !ret; v++) {
 		struct finding open = { .lost = v->undecided, .n = 1, .next = "hyptrace sync" };
+		struct buf what = { 0 };
 
-		v->by[CAUSE_UNKNOWN].ns -= v->open;
-		v->by[CAUSE_UNKNOWN].n -= v->open > 0;
-		v->wall -= v->open;
+		finding_exit_over(j, v, false);
 		f->wall += v->wall;
 		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
-		if (open.share >= FINDING_LEAST)
-			ret = finding_push(j, &open, &v->owner, why_kind_advice(WHY_UNDECIDED));
+		buf_addstr(&what, why_kind_advice(WHY_UNDECIDED));
+		ret = finding_push(j, &open, v, &what);
 	}
 	ret = ret ?: finding_moves(j);
-	ret = ret ?: finding_exits(j, &faults);
+	ret = ret ?: finding_exits(j, shown);
 	for (uint32_t i = 0; i < j->why->n_causes && !ret; i++)
-		ret = finding_cause(j, i, faults);
+		ret = finding_cause(j, i, shown);
 	ret = ret ?: finding_waits(j);
 	ret = ret ?: tails_find(j->tails, j);
+	ret = ret ?: finding_ordinary(j);
 	array_sort(f->v, f->n, sizeof(*f->v), finding_order);
+	for (; f->n && f->v[f->n - 1].context; f->n--)
+		f->n_context++;
 	return ret;
 }
 
@@ -472,8 +540,9 @@ void findings_close(struct finding_job *j)
 	free(j->v);
 	free(j->places);
 	free(j->tasks);
-	free(j->cpus);
 	map_release(&j->by_task);
+	histogram_release(&j->exits_of[0]);
+	histogram_release(&j->exits_of[1]);
 	why_close(j->why);
 	free(j);
 }

@@ -100,9 +100,7 @@ static int why_stretch_order(const void *a, const void *b)
 {
 	const struct why_stretch *x = a, *y = b;
 
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->to < y->to ? -1 : x->to > y->to;
+	return ORDER(x->from, y->from) ?: ORDER(x->to, y->to);
 }
 
 /*
@@ -218,11 +216,8 @@ int why_marks(struct why *w, const char *name, const struct hypertrace_desc *des
 static int why_shorter(const void *a, const void *b)
 {
 	const struct why_instance *x = a, *y = b;
-	uint64_t p = x->to - x->from, q = y->to - y->from;
 
-	if (p != q)
-		return p < q ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
+	return ORDER(x->to - x->from, y->to - y->from) ?: ORDER(x->from, y->from);
 }
 
 int why_cut(struct why *w, const struct vcpu_map *vcpus)

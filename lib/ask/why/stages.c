@@ -161,7 +161,7 @@ static int why_stage_order(const void *a, const void *b)
 {
 	const struct why_stage *x = a, *y = b;
 
-	return x->from < y->from ? -1 : x->from > y->from;
+	return ORDER(x->from, y->from);
 }
 
 void why_lanes_sort(struct why *w)

@@ -23,16 +23,12 @@ static const char *const tail_presets[TAILS_MAX][2] = {
 };
 
 struct tail {
-	const char *preset, *next;
+	const char *const *preset; /* its name, and the next command */
 	struct latency_plan plan;
 	struct latency_term terms[LATENCY_TERMS_MAX];
 	struct latency *latency; /* NULL: its events are not in the files */
 	struct tail_instance *v;
 	size_t n;
-};
-
-struct tails {
-	struct tail v[TAILS_MAX];
 };
 
 static int tail_take(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
@@ -50,26 +46,25 @@ static int tail_take(void *ctx, const struct latency_worst *chain, const struct 
 	return array_push(&t->v, &t->n, &one, sizeof(one));
 }
 
-int tails_open(struct tails **out, const struct inputs *in, struct timeline *timeline)
+int tails_open(struct tail **out, const struct inputs *in, struct timeline *timeline)
 {
-	struct tails *all = *out = calloc(1, sizeof(*all));
+	struct tail *all = *out = calloc(TAILS_MAX, sizeof(*all));
 	bool guest = false;
 	int ret = all ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < in->n; i++)
 		guest |= in->v[i].guest;
 	for (size_t p = 0; p < TAILS_MAX && guest && !ret; p++) {
-		struct tail *t = &all->v[p];
+		struct tail *t = &all[p];
+		size_t n = 0;
 
-		t->preset = tail_presets[p][0];
-		t->next = tail_presets[p][1];
-		latency_preset_plan(latency_preset(t->preset), in, &t->plan);
+		t->preset = tail_presets[p];
+		latency_preset_plan(latency_preset(*t->preset), in, &t->plan);
 		/* device interrupts, for which the files are read twice, are left out */
-		for (size_t i = 0, n = t->plan.n_terms; i < n; i++)
-			if (t->plan.terms[i].line)
-				t->plan.n_terms--;
-			else
-				t->terms[i - (n - t->plan.n_terms)] = t->plan.terms[i];
+		for (size_t i = 0; i < t->plan.n_terms; i++)
+			if (!t->plan.terms[i].line)
+				t->terms[n++] = t->plan.terms[i];
+		t->plan.n_terms = n;
 		t->plan.terms = t->terms;
 		t->plan.lines = false;
 		t->plan.each = tail_take;
@@ -85,21 +80,21 @@ int tails_open(struct tails **out, const struct inputs *in, struct timeline *tim
 	return ret;
 }
 
-void tails_close(struct tails *t)
+void tails_close(struct tail *t)
 {
 	for (size_t p = 0; t && p < TAILS_MAX; p++) {
-		latency_close(t->v[p].latency);
-		free(t->v[p].v);
+		latency_close(t[p].latency);
+		free(t[p].v);
 	}
 	free(t);
 }
 
-void tails_join(struct tails *t, struct reading *r)
+void tails_join(struct tail *t, struct reading *r)
 {
 	struct pass_part parts[2];
 
 	for (size_t p = 0; p < TAILS_MAX; p++) {
-		size_t n = t->v[p].latency ? latency_parts(t->v[p].latency, parts) : 0;
+		size_t n = t[p].latency ? latency_parts(t[p].latency, parts) : 0;
 
 		for (size_t i = 0; i < n; i++)
 			reading_add(r, parts[i]);
@@ -119,7 +114,7 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 {
 	size_t in = n / 100 > TAIL_IN ? n / 100 : TAIL_IN;
 	uint64_t p50 = v[n / 2].took, sums[2] = { 0 }, counts[2] = { 0 };
-	struct finding f = { .n = in, .next = t->next };
+	struct finding f = { .n = in, .next = t->preset[1] };
 	struct buf what = { 0 };
 	const struct answer units = { .ticks = inputs_in_ticks(j->why->in) };
 	struct finding_stretch elsewhere = { 0 };
@@ -129,43 +124,37 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 	for (size_t i = n - in; i < n; i++)
 		f.lost += v[i].took - p50;
 	f.example = (struct finding_stretch){ v[n - 1].to - v[n - 1].took, v[n - 1].to };
-	f.share = (double)f.lost / (double)vcpu->wall;
-	if (f.share >= FINDING_LEAST && v[n - in].took >= TAIL_TIMES * p50) {
-		buf_printf(&what, "%s tail: the slowest %zu of %zu take %s or more, the median %s", t->preset,
-			   in, n, answer_duration(&units, v[n - in].took, text[0]),
-			   answer_duration(&units, p50, text[1]));
-		ret = finding_push(j, &f, &vcpu->owner, buf_str(&what) ?: "");
-	}
+	buf_printf(&what, "%s tail: the slowest %zu of %zu take %s or more, the median %s", *t->preset, in, n,
+		   answer_duration(&units, v[n - in].took, text[0]), answer_duration(&units, p50, text[1]));
+	f.share = v[n - in].took >= TAIL_TIMES * p50 ? (double)f.lost / (double)vcpu->wall : 0;
+	ret = finding_push(j, &f, vcpu, &what);
 	for (size_t i = 0; i < n; i++) {
 		sums[v[i].elsewhere] += v[i].took;
 		counts[v[i].elsewhere]++;
 		if (v[i].elsewhere)
 			finding_stretch_take(&elsewhere, v[i].to - v[i].took, v[i].to);
 	}
-	if (!ret && !strcmp(t->preset, "irq") && counts[0] >= TAIL_LEAST && counts[1] >= TAIL_LEAST) {
+	if (!ret && !strcmp(*t->preset, "irq") && counts[0] >= TAIL_LEAST && counts[1] >= TAIL_LEAST) {
 		double longer = (double)sums[1] / (double)counts[1] - (double)sums[0] / (double)counts[0];
-		f = (struct finding){ .n = counts[1], .next = t->next, .example = elsewhere };
+		f = (struct finding){ .n = counts[1], .next = t->preset[1], .example = elsewhere };
 		longer = longer > 0 ? longer : 0;
 		f.lost = (uint64_t)(longer * (double)counts[1]);
 		f.share = (double)f.lost / (double)vcpu->wall;
-		what.len = 0;
 		buf_printf(&what,
 			   "interrupts from another CPU than the vCPU's: %llu of %zu, each %s longer than "
 			   "the others",
 			   (unsigned long long)counts[1], n,
 			   answer_duration(&units, (uint64_t)longer, text[0]));
-		if (f.share >= FINDING_LEAST)
-			ret = finding_push(j, &f, &vcpu->owner, buf_str(&what) ?: "");
+		ret = finding_push(j, &f, vcpu, &what);
 	}
-	buf_release(&what);
 	return ret;
 }
 
-int tails_find(struct tails *all, const struct finding_job *j)
+int tails_find(struct tail *all, const struct finding_job *j)
 {
 	int ret = 0;
 
-	for (struct tail *t = all->v; t < all->v + TAILS_MAX && !ret; t++) {
+	for (struct tail *t = all; t < all + TAILS_MAX && !ret; t++) {
 		if (!t->latency)
 			continue;
 		ret = latency_end(t->latency);

@@ -60,8 +60,6 @@ enum { CAUSE_OTHERS, CAUSE_UNKNOWN, CAUSE_UNDECIDED };
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 /* A cause without further members. */
 struct why_cause why_cause_plain(unsigned int kind);
-/* Of its pid: "hog-620"; a vCPU's thread by its guest: "Guest:0". */
-void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out);
 struct why_cause why_cause_span(const struct why *w, const struct state_span *s, bool pending);
 
 /* ---- findings ------------------------------------------------------------------------------------- */
@@ -75,18 +73,44 @@ static inline void finding_stretch_take(struct finding_stretch *s, uint64_t from
 		*s = (struct finding_stretch){ from, to };
 }
 
-/* A vCPU's time by cause. */
+struct finding_part {
+	uint64_t ns, n; /* stretches, or exits */
+	struct finding_stretch longest;
+};
+
+static inline void finding_part_add(struct finding_part *p, uint64_t from, uint64_t to)
+{
+	p->ns += to - from;
+	p->n++;
+	finding_stretch_take(&p->longest, from, to);
+}
+
+#define FINDING_RAN 256 /* a wait in which more spans of tasks began is counted in part */
+
+/* A vCPU's time by cause; of STATE_HOST whole exits, with their time in the hypervisor and the firmware. */
 struct finding_vcpu {
 	struct state_owner owner;
 	uint64_t wall, undecided;
-	bool known;    /* there was a span that is known */
-	uint64_t open; /* ns that are not known since the last of these */
-	struct state_sum by[WHY_CAUSES_MAX];
-	struct finding_stretch longest[WHY_CAUSES_MAX], longest_move;
-	struct state_sum moves; /* to another CPU, with the waits for it */
-	uint64_t waits;		/* ns that it has waited for a CPU since it last ran */
-	uint64_t since;		/* the begin of these waits */
-	uint32_t cpu;		/* on which it ran */
+	uint64_t open; /* ns that are not known since it last was */
+	struct finding_exit_open {
+		uint64_t ns;	/* in the kernel and below since it left its guest, or woke up */
+		uint32_t cause; /* its reason; 0: none yet */
+		uint64_t vmm;	/* ns */
+		bool halted;	/* the guest */
+	} exit;
+	struct finding_part by[WHY_CAUSES_MAX];
+	struct finding_part ordinary; /* of exits in no finding */
+	struct finding_part part;     /* of what is summed up */
+	struct finding_part moves;    /* to another CPU, with the waits for it */
+	uint64_t waits;		      /* ns that it has waited for a CPU since it last ran */
+	uint64_t since;		      /* the begin of these waits */
+	uint32_t cpu;		      /* on which it ran */
+	struct finding_ran {
+		uint64_t from, to;
+		uint64_t counted; /* until then of waits */
+		int32_t pid;
+	} ran[FINDING_RAN]; /* the guest's tasks that ran on it last */
+	size_t n_ran;	    /* ever */
 };
 
 /* Time that a guest's task lost by a cause; of FINDING_WAITS: that it ran on CPU `other` while another one
@@ -96,52 +120,43 @@ struct finding_task {
 	uint32_t cause;
 	uint32_t input; /* the guest's */
 	int32_t pid, other;
-	uint64_t ns, n;
-	struct finding_stretch longest;
-};
-
-#define FINDING_RAN 256 /* a wait in which more spans of tasks began is counted in part */
-struct finding_cpu {
-	uint32_t input, cpu; /* of a guest */
-	struct finding_ran {
-		uint64_t from, to;
-		uint64_t counted; /* until then of waits */
-		int32_t pid;
-	} v[FINDING_RAN];
-	size_t n; /* ever */
+	struct finding_part of;
 };
 
 struct finding_job {
 	struct why *why;
 	struct finding_vcpu *v;
 	size_t n;
-	size_t *places; /* of owners, by their index, in v */
+	size_t *places; /* of owners, by their index: 1 + that in v */
 	size_t n_places;
 	struct finding_task *tasks;
 	size_t n_tasks;
 	struct map by_task;
-	struct finding_cpu *cpus;
-	size_t n_cpus;
 	const struct exits *exits;
-	struct tails *tails;
+	bool halts[WHY_CAUSES_MAX]; /* exits of that reason */
+	/* exits that the kernel handles, and those after which the guest halts */
+	struct histogram exits_of[2];
+	struct finding_part vmm; /* its parts of exits */
+	uint64_t price[2];	 /* ns of one: the median */
+	struct tail *tails;
 	struct findings *to;
 };
 
 /* The vCPU that is that CPU of the guest's file, and has known time; NULL: there is none. */
-const struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
-/* Adds f with these words; vcpu: the one that lost most. -ENOMEM. */
-int finding_push(const struct finding_job *j, struct finding *f, const struct state_owner *vcpu,
-		 const char *what);
+struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
+/* Adds f, if its share is FINDING_LEAST, with these words, which are released; vcpu: lost most. -ENOMEM. */
+int finding_push(const struct finding_job *j, struct finding *f, const struct finding_vcpu *vcpu,
+		 struct buf *what);
 
 /* Chains of presets from the host into a guest, read by a pass of the caller's. */
 #define TAILS_MAX 3
-struct tails; /* opaque */
+struct tail; /* opaque, TAILS_MAX of them */
 
 /* Those that the files have all events for. -ENOMEM. tails_close takes NULL. */
-int tails_open(struct tails **out, const struct inputs *in, struct timeline *t);
-void tails_close(struct tails *t);
-void tails_join(struct tails *t, struct reading *r);
+int tails_open(struct tail **out, const struct inputs *in, struct timeline *t);
+void tails_close(struct tail *t);
+void tails_join(struct tail *t, struct reading *r);
 /* After the pass: their findings. -ENOMEM. */
-int tails_find(struct tails *t, const struct finding_job *j);
+int tails_find(struct tail *t, const struct finding_job *j);
 
 #endif

@@ -113,22 +113,29 @@ struct finding_stretch {
 	uint64_t from, to; /* ns of the host's clock; to 0: there is none */
 };
 
-/* Something that took time from vCPUs. */
+/*
+ * Something that took time from vCPUs. What an exit takes ordinarily on that machine is no loss, unless
+ * there are FINDING_STORM a second of one kind.
+ */
+#define FINDING_STORM 2000
 struct finding {
 	char what[200];
 	uint64_t lost, n;		/* ns, and stretches, of all vCPUs */
 	double share;			/* of the time of the vCPU that lost the greatest */
 	char vcpu[64];			/* that one */
 	struct state_owner on;		/* ... its names are the inputs' */
+	double rate;			/* stretches a second there */
 	struct finding_stretch example; /* the longest there */
 	const char *next;		/* a command that shows more, without its files */
+	bool context;			/* no cause: for struct findings' n_context */
 };
 
 /* Zero-initialised; v: the caller's to free; those that took most first. */
 struct findings {
 	struct finding *v;
 	size_t n;
-	uint64_t wall; /* ns of all vCPUs; 0: the files show none */
+	uint64_t wall;	  /* ns of all vCPUs; 0: the files show none */
+	size_t n_context; /* after these: what exits cost ordinarily, and what the recorder took */
 };
 
 /* Reads the files once. -ENOMEM, -errno. */

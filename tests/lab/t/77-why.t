@@ -39,14 +39,14 @@ run "$threads"'
 recorded "two vCPUs that compute, on one CPU"
 named over 'preempted by Guest:[01], overcommit.*' "... are named first"
 
-# ---- neither: exits, which are slow in an emulated machine, remain ----
+# ---- neither: exits, which are slow in an emulated machine, have their ordinary price ----
 guest 'kill $(cat /tmp/busy)'
 run "$threads"'
 	for n in 0 1; do taskset -p -c 0-3 $(thread "CPU $n/KVM") >/dev/null; done
 	hyptrace record $events -o /tmp/calm.dat -- sleep 3; s=$?
 	cp /tmp/calm*.dat /mnt/out; exit $s'
 recorded "a guest that does a little work"
-unlike "$(why -q "$out/calm.dat" | grep -E ' [2-9][0-9]\.[0-9] %')" 'preempted' "... and no preemption of 20 %" || diag "$(why "$out/calm.dat")"
+like "$(why -q "$out/calm.dat" | head -n 1)" '^nothing stands out' "... in which nothing stands out" || diag "$(why "$out/calm.dat")"
 
 # ---- memory that the guest touches for the first time ----
 guest 'mkdir -p /tmp/mem && mount -t tmpfs -o size=90m none /tmp/mem

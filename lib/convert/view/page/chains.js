@@ -80,16 +80,15 @@ function ranThen(data, machine, cpu, time) {
 	return !!lane && i < lane.spans.n && lane.spans.from[i] <= time;
 }
 
-// The command that finds a wait's causes in the files. Its time is in units of 10^9, also where that is of ticks. What an
-// exit's handling kept waiting is the guest's task, if it is known.
+// The command that finds a wait's causes in the files. What an exit's handling kept waiting is the guest's task, if it is known.
 function chainCommand(data, waiter) {
 	const machine = data.machines[waiter.machine], files = data.machines.map((one) => shellWord(one.file)).join(" ");
-	const { guest, number } = waiter.lane, at = data.origin + BigInt(waiter.to - 1);
+	const { guest, number } = waiter.lane;
 	const ofGuest = HANDLED.test(waiter.state) && guest !== null && ranThen(data, guest, number, waiter.to - 1);
 	const task = ofGuest ? "--guest " + shellWord(data.machines[guest].name) + " --cpu " + number
 		: (machine.guest ? "--guest " + shellWord(machine.name) + " " : "") + "--task " + waiter.pid;
 
-	return "hyptrace path --at " + at / 1000000000n + "." + String(at % 1000000000n).padStart(9, "0") + " " + task + " " + files;
+	return "hyptrace path --at " + timeText(data, waiter.to - 1) + " " + task + " " + files;
 }
 
 // Fills the answer to "why?" below a span's facts. onHop(hop): a cause is clicked.
