@@ -85,14 +85,20 @@ struct pipeline_job {
 	int (*before)(void *ctx, struct pipeline_run *run);
 	/* By several threads, each with a run. */
 	int (*work)(void *ctx, struct pipeline_run *run);
-	/* In order again, one at a time, perhaps by other threads. */
-	int (*after)(void *ctx, struct pipeline_run *run);
+	/*
+	 * In order again, one at a time, perhaps by other threads. With `apart` it is called twice for a run:
+	 * of what is apart perhaps at the time of another call, for any run.
+	 */
+	int (*after)(void *ctx, struct pipeline_run *run, bool apart);
+	bool apart;
 	/* At the end, of each run's own. NULL: not needed. */
 	void (*release)(void *own);
 };
 
 /* Count of threads: the cores that this process may use, up to 16. */
 size_t pipeline_workers(void);
+/* Runs of each thread that are on their way at most, of several threads. */
+#define PIPELINE_SLOTS 3
 /*
  * Runs to the end: 0. A function of the job that returns another value ends it at that run: no
  * after() is called for it or for later runs. -ENOMEM.

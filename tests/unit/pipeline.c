@@ -52,7 +52,7 @@ static int toil(void *ctx, struct pipeline_run *run)
 	return number == s->fail_work ? -ERANGE : 0;
 }
 
-static int give_back(void *ctx, struct pipeline_run *run)
+static int give_back(void *ctx, struct pipeline_run *run, bool apart)
 {
 	struct job_state *s = ctx;
 
@@ -71,9 +71,39 @@ static void let_go(void *own)
 	free(own);
 }
 
-static const struct pipeline_job job = { see, toil, give_back, let_go };
+/* The first run's after() waits until the other turn has had two runs. */
+struct apart_state {
+	atomic_size_t after, apart; /* runs */
+	uint64_t ts;
+};
 
-static int work_on(struct fixture *x, struct job_state *s)
+static int apart_toil(void *ctx, struct pipeline_run *run)
+{
+	return 0;
+}
+
+static int apart_after(void *ctx, struct pipeline_run *run, bool apart)
+{
+	struct apart_state *s = ctx;
+
+	if (apart) {
+		assert_true(run->records.v[0].ts > s->ts);
+		s->ts = run->records.v[run->records.n - 1].ts;
+		s->apart++;
+		return 0;
+	}
+	for (int ms = 0; !s->after && s->apart < 2 && ms < 20000; ms++)
+		usleep(1000);
+	assert_true(s->apart >= 2);
+	s->after++;
+	return 0;
+}
+
+static const struct pipeline_job apart_job = { .work = apart_toil, .after = apart_after, .apart = true };
+
+static const struct pipeline_job job = { .before = see, .work = toil, .after = give_back, .release = let_go };
+
+static int work_with(struct fixture *x, const struct pipeline_job *of, void *ctx)
 {
 	char *path = x->path;
 	struct timeline *t;
@@ -83,10 +113,17 @@ static int work_on(struct fixture *x, struct job_state *s)
 	assert_int_equal(inputs_open(&in, &path, 1, 0, NULL), 0);
 	assert_int_equal(inputs_load(&in, NULL), 0);
 	assert_int_equal(timeline_open(&t, &in, NULL, NULL, NULL), 0);
-	ret = pipeline_work(t, &job, s);
-	assert_int_equal(s->at_work, 0);
+	ret = pipeline_work(t, of, ctx);
 	timeline_close(t);
 	inputs_release(&in);
+	return ret;
+}
+
+static int work_on(struct fixture *x, struct job_state *s)
+{
+	int ret = work_with(x, &job, s);
+
+	assert_int_equal(s->at_work, 0);
 	return ret;
 }
 
@@ -112,7 +149,7 @@ static void test_order(void **state)
 	assert_true(s.runs > 10);
 	if (pipeline_workers() > 1)
 		assert_true(s.most > 1);
-	assert_true((size_t)s.owns <= 2 * pipeline_workers());
+	assert_true((size_t)s.owns <= PIPELINE_SLOTS * pipeline_workers());
 }
 
 /* One core only: all is done, one after the other. */
@@ -129,6 +166,19 @@ static void test_alone(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 	assert_int_equal(s.most, 1);
 	assert_int_equal(s.after, RECORDS);
+}
+
+static void test_apart(void **state)
+{
+	struct fixture *x = *state;
+	struct apart_state s = { 0 };
+
+	if (pipeline_workers() < 2)
+		skip();
+	make_file(x);
+	assert_int_equal(work_with(x, &apart_job, &s), 0);
+	assert_int_equal(s.after, s.apart);
+	assert_int_equal(s.after, (RECORDS + MERGE_RUN_MAX - 1) / MERGE_RUN_MAX);
 }
 
 /* What went before a failure is given back, nothing behind it. */
@@ -155,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
 	};
 

@@ -62,16 +62,17 @@ static int pass_run_work(void *ctx, struct pipeline_run *run)
 	return pass_work(ctx, &run->records, run->worker, &run->own);
 }
 
-static int pass_run_after(void *ctx, struct pipeline_run *run)
+static int pass_run_after(void *ctx, struct pipeline_run *run, bool apart)
 {
 	const struct pass *p = ctx;
 	struct pass_own *o = run->own;
 	int ret = 0;
 
-	if (p->steps && !p->parts[0].learns)
+	if (p->steps && !p->parts[0].learns && !apart)
 		steps_learn(p->steps, &run->records, o->steps.v, o->steps.n);
 	for (size_t i = 0; i < p->n && !ret; i++)
-		ret = pass_part(&p->parts[i], true, o, i, &run->records, run->worker);
+		if (p->parts[i].apart == apart)
+			ret = pass_part(&p->parts[i], true, o, i, &run->records, run->worker);
 	return ret;
 }
 
@@ -84,9 +85,7 @@ static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worke
 
 int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n)
 {
-	static const struct pipeline_job job = { .work = pass_run_work,
-						 .after = pass_run_after,
-						 .release = pass_release };
+	struct pipeline_job job = { .work = pass_run_work, .after = pass_run_after, .release = pass_release };
 	struct pass p = { .t = t, .steps = steps, .parts = parts, .n = n };
 	size_t n_workers = pipeline_workers();
 	bool order = false;
@@ -97,6 +96,7 @@ int pass_read(struct timeline *t, const struct steps *steps, const struct pass_p
 	for (size_t i = 0; i < n; i++) {
 		p.set |= parts[i].steps;
 		order |= parts[i].after != NULL;
+		job.apart |= parts[i].apart;
 	}
 	merge_tell_pauses(t->merge);
 	if (order)
