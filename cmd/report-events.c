@@ -624,7 +624,7 @@ static int make_lines(void *ctx, struct pipeline_run *run)
 }
 
 /* The reader may have closed the pipe. */
-static int write_run(void *ctx, struct pipeline_run *run, bool apart)
+static int write_run(void *ctx, struct pipeline_run *run)
 {
 	if (run->out.len)
 		fwrite_unlocked(run->out.data, 1, run->out.len, stdout);

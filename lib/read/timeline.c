@@ -132,70 +132,60 @@ size_t pipeline_workers(void)
 }
 
 /*
- * Threads that found nothing to do wait here for the next change; others take the lock only if some do. No
- * change is missed: it is counted before `idle` is read, and read before a thread looks for something to do.
- */
-struct rest {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	atomic_uint changes, idle;
-};
-
-/* Waits while there are no more changes than these. */
-static void rest_while(struct rest *r, unsigned int changes)
-{
-	pthread_mutex_lock(&r->lock);
-	r->idle++;
-	while (r->changes == changes)
-		pthread_cond_wait(&r->changed, &r->lock);
-	r->idle--;
-	pthread_mutex_unlock(&r->lock);
-}
-
-static void rest_change(struct rest *r)
-{
-	r->changes++;
-	if (!r->idle)
-		return;
-	pthread_mutex_lock(&r->lock);
-	pthread_cond_broadcast(&r->changed);
-	pthread_mutex_unlock(&r->lock);
-}
-
-/*
  * Memory of a run, which one thread takes into it, works on and gives back if it can: what one core wrote
  * costs another one more to read than to make.
  */
 struct slot {
 	struct pipeline_run run;
 	atomic_size_t number; /* of the run */
-	atomic_int state;
-	atomic_uint turns; /* that are left */
-	int ret;	   /* of work() */
+	_Atomic enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_BEGUN, SLOT_DONE } state;
+	int ret; /* of work() */
 };
-
-enum { SLOT_FREE, SLOT_TAKEN, SLOT_BEGUN, SLOT_DONE };
 
 struct pipeline {
 	struct timeline *t;
 	const struct pipeline_job *job;
 	void *ctx;
-	struct rest rest;
+	/* threads that found nothing to do wait for the next change; others take the lock only if some do */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	atomic_uint changes, idle;
 	atomic_size_t taken, given; /* runs */
-	atomic_bool taking;	    /* somebody is */
+	atomic_bool taking, giving; /* somebody is */
 	atomic_bool ended, over;    /* no more are taken; nothing more is done */
 	int ret;		    /* of what was taken last */
-	atomic_int result;	    /* of the whole */
-	struct turn {		    /* to call after(): one thread at a time has it, for run after run */
-		atomic_bool busy;
-		atomic_size_t next; /* run */
-	} turns[2];		    /* [1]: with apart */
+	int result;		    /* of the whole */
 	size_t own, n;		    /* slots: of a thread; of all */
 	struct slot slots[];
 };
 
+/*
+ * Waits while there are no more changes than these. No change is missed: it is counted before `idle` is
+ * read, and read before a thread looks for something to do.
+ */
+static void pipeline_rest(struct pipeline *p, unsigned int changes)
+{
+	pthread_mutex_lock(&p->lock);
+	p->idle++;
+	while (p->changes == changes)
+		pthread_cond_wait(&p->changed, &p->lock);
+	p->idle--;
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void pipeline_change(struct pipeline *p)
+{
+	p->changes++;
+	if (!p->idle)
+		return;
+	pthread_mutex_lock(&p->lock);
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+}
+
 /* A run in that state, of the thread's or of any, by its number unless that is SIZE_MAX. NULL: none. */
-static struct slot *slot_find(struct pipeline *p, size_t worker, bool any, int state, size_t number)
+static struct slot *slot_find(struct pipeline *p, size_t worker, bool any, enum slot_state state,
+			      size_t number)
 {
 	struct slot *s = &p->slots[any ? 0 : worker * p->own], *end = s + (any ? p->n : p->own);
 
@@ -204,43 +194,29 @@ static struct slot *slot_find(struct pipeline *p, size_t worker, bool any, int s
 	return s < end ? s : NULL;
 }
 
-/* Gives back all such runs whose turn it is. False: there are none, or other threads are at it. */
+/* Gives back all such runs whose turn it is. False: there are none, or another thread is at it. */
 static bool pipeline_give(struct pipeline *p, size_t worker, bool any)
 {
-	bool gave = false;
+	struct slot *s = slot_find(p, worker, any, SLOT_DONE, p->given);
 
-	for (unsigned int i = 0; i < 1u + p->job->apart; i++) {
-		struct turn *t = &p->turns[i];
-		struct slot *s = slot_find(p, worker, any, SLOT_DONE, t->next);
-
-		if (!s || atomic_exchange(&t->busy, true))
-			continue;
-		while (!p->over && (s = slot_find(p, worker, any, SLOT_DONE, t->next))) {
-			int ret = s->ret ?: p->job->after(p->ctx, &s->run, i);
-
-			if (ret) {
-				p->over = true;
-				p->result = ret;
-				break;
-			}
-			t->next++;
-			if (!--s->turns) {
-				s->state = SLOT_FREE;
-				p->given++;
-			}
-		}
-		t->busy = false;
-		rest_change(&p->rest);
-		gave = true;
+	if (!s || atomic_exchange(&p->giving, true))
+		return false;
+	while (!p->over && (s = slot_find(p, worker, any, SLOT_DONE, p->given))) {
+		p->result = s->ret ?: p->job->after(p->ctx, &s->run);
+		p->over = p->result;
+		s->state = SLOT_FREE;
+		p->given++;
 	}
-	return gave;
+	p->giving = false;
+	pipeline_change(p);
+	return true;
 }
 
 /* Works on such a run. False: none waits. */
 static bool pipeline_begin(struct pipeline *p, size_t worker, bool any)
 {
 	struct slot *s = slot_find(p, worker, any, SLOT_TAKEN, SIZE_MAX);
-	int taken = SLOT_TAKEN;
+	enum slot_state taken = SLOT_TAKEN;
 
 	if (s && atomic_compare_exchange_strong(&s->state, &taken, SLOT_BEGUN)) {
 		s->run.worker = worker;
@@ -250,35 +226,27 @@ static bool pipeline_begin(struct pipeline *p, size_t worker, bool any)
 	return s;
 }
 
-/* Takes runs into the thread's slots, half of them. False: fewer are free, or another thread is at it. */
+/* Takes runs into the thread's slots, two at a time. False: none is free, or another thread is at it. */
 static bool pipeline_take(struct pipeline *p, size_t worker)
 {
-	struct slot *s = &p->slots[worker * p->own], *end = s + p->own;
-	size_t burst = (p->own + 1) / 2, room = 0;
+	struct slot *s = slot_find(p, worker, false, SLOT_FREE, SIZE_MAX);
 
-	for (; s < end; s++)
-		room += s->state == SLOT_FREE;
-	if (room < burst || p->ended || atomic_exchange(&p->taking, true))
+	if (!s || p->ended || atomic_exchange(&p->taking, true))
 		return false;
-	while (burst-- && !p->ended && !p->over) {
-		bool more;
+	for (size_t i = 0; i < 2 && s && !p->ended && !p->over; i++) {
+		bool more = (p->ret = merge_take(p->t->merge, &s->run.records)) == 1;
 
-		s = slot_find(p, worker, false, SLOT_FREE, SIZE_MAX);
-		p->ret = merge_take(p->t->merge, &s->run.records);
-		more = p->ret == 1;
 		s->run.out.len = 0;
 		if (more)
 			p->ret = p->job->before ? p->job->before(p->ctx, &s->run) : 0;
-		if (p->ret || !more) {
-			p->ended = true;
+		if ((p->ended = !more || p->ret))
 			break;
-		}
 		s->number = p->taken++;
-		s->turns = 1 + p->job->apart;
 		s->state = SLOT_TAKEN;
+		s = slot_find(p, worker, false, SLOT_FREE, SIZE_MAX);
 	}
 	p->taking = false;
-	rest_change(&p->rest);
+	pipeline_change(p);
 	return true;
 }
 
@@ -288,14 +256,14 @@ static void pipeline_worker(void *ctx, size_t worker)
 	struct pipeline *p = ctx;
 
 	while (!p->over) {
-		unsigned int changes = p->rest.changes;
+		unsigned int changes = p->changes;
 
 		if (p->ended && p->given == p->taken)
 			break;
 		if (!pipeline_give(p, worker, false) && !pipeline_begin(p, worker, false) &&
 		    !pipeline_take(p, worker) && !pipeline_give(p, worker, true) &&
 		    !pipeline_begin(p, worker, true))
-			rest_while(&p->rest, changes);
+			pipeline_rest(p, changes);
 	}
 }
 
@@ -310,7 +278,8 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 	p->t = t;
 	p->job = job;
 	p->ctx = ctx;
-	p->rest = (struct rest){ PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0 };
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->changed, NULL);
 	p->own = own;
 	p->n = workers * own;
 	workers_share(workers, pipeline_worker, p);
@@ -343,13 +312,12 @@ static void streams_worker(void *ctx, size_t worker)
 	struct streams *s = ctx;
 	struct merge_run run = { 0 };
 
-	for (size_t i = worker, tried = 0; s->left && !s->result;) {
+	for (size_t i = worker; s->left && !s->result;) {
 		int ret;
 
 		if (atomic_exchange(&s->busy[i % s->n], true)) {
-			if (++tried % s->n == 0)
+			if (++i % s->n == 0)
 				sched_yield();
-			i++;
 			continue;
 		}
 		ret = merge_take_stream(s->t->merge, i % s->n, &run);

@@ -85,12 +85,8 @@ struct pipeline_job {
 	int (*before)(void *ctx, struct pipeline_run *run);
 	/* By several threads, each with a run. */
 	int (*work)(void *ctx, struct pipeline_run *run);
-	/*
-	 * In order again, one at a time, perhaps by other threads. With `apart` it is called twice for a run:
-	 * of what is apart perhaps at the time of another call, for any run.
-	 */
-	int (*after)(void *ctx, struct pipeline_run *run, bool apart);
-	bool apart;
+	/* In order again, one at a time, perhaps by other threads. */
+	int (*after)(void *ctx, struct pipeline_run *run);
 	/* At the end, of each run's own. NULL: not needed. */
 	void (*release)(void *own);
 };

@@ -71,7 +71,7 @@ static int make_lines(void *ctx, struct pipeline_run *run)
 	return buf_status(&run->out);
 }
 
-static int keep_lines(void *ctx, struct pipeline_run *run, bool apart)
+static int keep_lines(void *ctx, struct pipeline_run *run)
 {
 	struct reading *r = ctx;
 
@@ -87,9 +87,7 @@ static void free_lines(void *own)
 	free(l);
 }
 
-static const struct pipeline_job job = {
-	.before = begin_lines, .work = make_lines, .after = keep_lines, .release = free_lines
-};
+static const struct pipeline_job job = { begin_lines, make_lines, keep_lines, free_lines };
 
 static bool few_cpus(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {
@@ -130,7 +128,7 @@ static int one_by_one(struct reading *r)
 
 	while ((ret = merge_take(r->t->merge, &run.records)) == 1) {
 		run.out.len = 0;
-		if (begin_lines(r, &run) || make_lines(r, &run) || keep_lines(r, &run, false))
+		if (begin_lines(r, &run) || make_lines(r, &run) || keep_lines(r, &run))
 			abort();
 	}
 	merge_run_release(&run.records);

@@ -52,7 +52,7 @@ static int toil(void *ctx, struct pipeline_run *run)
 	return number == s->fail_work ? -ERANGE : 0;
 }
 
-static int give_back(void *ctx, struct pipeline_run *run, bool apart)
+static int give_back(void *ctx, struct pipeline_run *run)
 {
 	struct job_state *s = ctx;
 
@@ -70,36 +70,6 @@ static void let_go(void *own)
 {
 	free(own);
 }
-
-/* The first run's after() waits until the other turn has had two runs. */
-struct apart_state {
-	atomic_size_t after, apart; /* runs */
-	uint64_t ts;
-};
-
-static int apart_toil(void *ctx, struct pipeline_run *run)
-{
-	return 0;
-}
-
-static int apart_after(void *ctx, struct pipeline_run *run, bool apart)
-{
-	struct apart_state *s = ctx;
-
-	if (apart) {
-		assert_true(run->records.v[0].ts > s->ts);
-		s->ts = run->records.v[run->records.n - 1].ts;
-		s->apart++;
-		return 0;
-	}
-	for (int ms = 0; !s->after && s->apart < 2 && ms < 20000; ms++)
-		usleep(1000);
-	assert_true(s->apart >= 2);
-	s->after++;
-	return 0;
-}
-
-static const struct pipeline_job apart_job = { .work = apart_toil, .after = apart_after, .apart = true };
 
 static const struct pipeline_job job = { .before = see, .work = toil, .after = give_back, .release = let_go };
 
@@ -168,19 +138,6 @@ static void test_alone(void **state)
 	assert_int_equal(s.after, RECORDS);
 }
 
-static void test_apart(void **state)
-{
-	struct fixture *x = *state;
-	struct apart_state s = { 0 };
-
-	if (pipeline_workers() < 2)
-		skip();
-	make_file(x);
-	assert_int_equal(work_with(x, &apart_job, &s), 0);
-	assert_int_equal(s.after, s.apart);
-	assert_int_equal(s.after, (RECORDS + MERGE_RUN_MAX - 1) / MERGE_RUN_MAX);
-}
-
 /* What went before a failure is given back, nothing behind it. */
 static void test_failures(void **state)
 {
@@ -205,7 +162,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
 	};
 

@@ -258,7 +258,7 @@ static int exits_after(void *ctx, struct pass_run *run)
 
 struct pass_part exits_part(struct exits *e)
 {
-	return (struct pass_part){ .ctx = e, .steps = EXITS_EVENTS, .after = exits_after, .apart = true };
+	return (struct pass_part){ .ctx = e, .steps = EXITS_EVENTS, .after = exits_after };
 }
 
 int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,

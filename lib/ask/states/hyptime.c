@@ -100,8 +100,7 @@ struct pass_part hyptime_part(struct hyptime *h)
 	return (struct pass_part){ .ctx = h,
 				   .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
 					    STEP_SET(STEP_HYP_OTHER),
-				   .after = hyptime_after,
-				   .apart = true };
+				   .after = hyptime_after };
 }
 
 void hyptime_finish(struct hyptime *h)

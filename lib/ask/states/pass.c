@@ -62,17 +62,16 @@ static int pass_run_work(void *ctx, struct pipeline_run *run)
 	return pass_work(ctx, &run->records, run->worker, &run->own);
 }
 
-static int pass_run_after(void *ctx, struct pipeline_run *run, bool apart)
+static int pass_run_after(void *ctx, struct pipeline_run *run)
 {
 	const struct pass *p = ctx;
 	struct pass_own *o = run->own;
 	int ret = 0;
 
-	if (p->steps && !p->parts[0].learns && !apart)
+	if (p->steps && !p->parts[0].learns)
 		steps_learn(p->steps, &run->records, o->steps.v, o->steps.n);
 	for (size_t i = 0; i < p->n && !ret; i++)
-		if (p->parts[i].apart == apart)
-			ret = pass_part(&p->parts[i], true, o, i, &run->records, run->worker);
+		ret = pass_part(&p->parts[i], true, o, i, &run->records, run->worker);
 	return ret;
 }
 
@@ -85,7 +84,9 @@ static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worke
 
 int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n)
 {
-	struct pipeline_job job = { .work = pass_run_work, .after = pass_run_after, .release = pass_release };
+	static const struct pipeline_job job = { .work = pass_run_work,
+						 .after = pass_run_after,
+						 .release = pass_release };
 	struct pass p = { .t = t, .steps = steps, .parts = parts, .n = n };
 	size_t n_workers = pipeline_workers();
 	bool order = false;
@@ -96,7 +97,6 @@ int pass_read(struct timeline *t, const struct steps *steps, const struct pass_p
 	for (size_t i = 0; i < n; i++) {
 		p.set |= parts[i].steps;
 		order |= parts[i].after != NULL;
-		job.apart |= parts[i].apart;
 	}
 	merge_tell_pauses(t->merge);
 	if (order)

@@ -24,8 +24,6 @@ struct pass_part {
 	/* At the end, of each run's own. NULL: not needed. */
 	void (*release)(void *own);
 	bool learns; /* of the first part: after() calls steps_learn itself, as far as it reads */
-	/* after() meets nothing of parts without this, nor names: it may run at the time of theirs. */
-	bool apart;
 };
 
 #define PASS_PARTS_MAX 24

@@ -260,7 +260,7 @@ static int lines_work(void *ctx, struct pipeline_run *run)
 	return own->info.bad ? -ENOMEM : buf_status(&run->out);
 }
 
-static int lines_after(void *ctx, struct pipeline_run *run, bool apart)
+static int lines_after(void *ctx, struct pipeline_run *run)
 {
 	const struct lines *l = ctx;
 

@@ -210,7 +210,7 @@ static int parquet_work(void *ctx, struct pipeline_run *run)
 	return 0;
 }
 
-static int parquet_after(void *ctx, struct pipeline_run *run, bool apart)
+static int parquet_after(void *ctx, struct pipeline_run *run)
 {
 	struct parquet_run *own = run->own;
 	int ret = 0;

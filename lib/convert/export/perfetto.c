@@ -415,7 +415,7 @@ static int perfetto_work(void *ctx, struct pipeline_run *run)
 	return pf_chunk_zip(c, &run->out);
 }
 
-static int perfetto_after(void *ctx, struct pipeline_run *run, bool apart)
+static int perfetto_after(void *ctx, struct pipeline_run *run)
 {
 	const struct perfetto *p = ctx;
 
@@ -437,7 +437,7 @@ static int perfetto_finish(struct perfetto *p)
 
 	if (!ret) {
 		finish_visits(p);
-		ret = states_end(p->states) ?: chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run, false);
+		ret = states_end(p->states) ?: chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
 	}
 	pf_chunk_free(run.own);
 	buf_release(&run.out);

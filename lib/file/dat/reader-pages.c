@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The pages of one CPU in a trace.dat, in order: as they are, or chunk by chunk out of zstd. */
-#include <stdatomic.h>
-#include <zstd.h>
 #include <zstd_errors.h>
 
 #include "file/dat/reader-priv.h"
 #include "base/files.h"
 
-#define KEPT 16
-
-struct unzips {
-	ZSTD_DCtx *_Atomic v[KEPT]; /* NULL: in use, or none yet */
-};
-
-struct unzips *unzips_new(void)
-{
-	return calloc(1, sizeof(struct unzips));
-}
-
 void unzips_free(struct unzips *u)
 {
-	for (size_t i = 0; u && i < KEPT; i++)
+	for (size_t i = 0; u && i < UNZIPS_KEPT; i++)
 		ZSTD_freeDCtx(u->v[i]);
 	free(u);
 }
@@ -31,13 +18,13 @@ static int unzip(struct unzips *u, const void *in, size_t csize, void *out, size
 	ZSTD_DCtx *d = NULL;
 	size_t n;
 
-	for (size_t i = 0; i < KEPT && !d; i++)
+	for (size_t i = 0; i < UNZIPS_KEPT && !d; i++)
 		d = atomic_exchange(&u->v[i], NULL);
 	d = d ?: ZSTD_createDCtx();
 	if (!d)
 		return -ENOMEM;
 	n = ZSTD_decompressDCtx(d, out, usize, in, csize);
-	for (size_t i = 0; i < KEPT && d; i++)
+	for (size_t i = 0; i < UNZIPS_KEPT && d; i++)
 		d = atomic_exchange(&u->v[i], d);
 	ZSTD_freeDCtx(d);
 	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
