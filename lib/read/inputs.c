@@ -275,6 +275,8 @@ const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *
 	const struct offset_vcpu *vcpu;
 	const char *func;
 
+	if (!__atomic_load_n(&loaded, __ATOMIC_ACQUIRE))
+		return NULL;
 	pthread_mutex_lock(&tep_lock); /* libtraceevent sorts the symbols when the first one is asked for */
 	for (const struct inputs *all = loaded; all; all = all->next)
 		for (size_t i = 0; i < all->n; i++)
@@ -391,7 +393,8 @@ int inputs_load(struct inputs *in, const struct log *log)
 		}
 	}
 	in->next = loaded;
-	loaded = in;
+	if (in->n > 1) /* a file by itself has no guests */
+		__atomic_store_n(&loaded, in, __ATOMIC_RELEASE);
 out:
 	pthread_mutex_unlock(&tep_lock);
 	return ret;
@@ -426,7 +429,7 @@ void inputs_release(struct inputs *in)
 	while (*at && *at != in)
 		at = &(*at)->next;
 	if (*at)
-		*at = in->next;
+		__atomic_store_n(at, in->next, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < in->n; i++)
 		input_release(&in->v[i]);
 	pthread_mutex_unlock(&tep_lock);

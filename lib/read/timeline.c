@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 #include "base/workers.h"
 
@@ -122,30 +123,6 @@ void timeline_close(struct timeline *t)
 
 #define WORKERS_MAX 16
 
-struct slot {
-	struct pipeline_run run;
-	bool done; /* waits to be given back */
-	int ret;
-};
-
-struct pipeline {
-	struct timeline *t;
-	const struct pipeline_job *job;
-	void *ctx;
-	/* who holds it takes the next run */
-	pthread_mutex_t taking;
-	uint64_t taken; /* runs */
-	/* the rest */
-	pthread_mutex_t lock;
-	pthread_cond_t given_back;
-	uint64_t given;	 /* runs */
-	bool giving;	 /* somebody is */
-	bool over;	 /* no more are taken */
-	int ret, result; /* of what was taken last; of the whole */
-	size_t n;
-	struct slot slots[];
-};
-
 size_t pipeline_workers(void)
 {
 	cpu_set_t cpus;
@@ -154,83 +131,146 @@ size_t pipeline_workers(void)
 	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (size_t)n;
 }
 
-/* NULL: there are no more. */
-static struct slot *take(struct pipeline *p)
-{
-	struct slot *s;
-	bool more;
-	int ret;
+/*
+ * Memory of a run, which one thread takes into it, works on and gives back if it can: what one core wrote
+ * costs another one more to read than to make.
+ */
+struct slot {
+	struct pipeline_run run;
+	atomic_size_t number; /* of the run */
+	_Atomic enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_BEGUN, SLOT_DONE } state;
+	int ret; /* of work() */
+};
 
-	pthread_mutex_lock(&p->taking);
-	/* until the run that the slot had is given back */
+struct pipeline {
+	struct timeline *t;
+	const struct pipeline_job *job;
+	void *ctx;
+	/* threads that found nothing to do wait for the next change; others take the lock only if some do */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	atomic_uint changes, idle;
+	atomic_size_t taken, given; /* runs */
+	atomic_bool taking, giving; /* somebody is */
+	atomic_bool ended, over;    /* no more are taken; nothing more is done */
+	int ret;		    /* of what was taken last */
+	int result;		    /* of the whole */
+	size_t own, n;		    /* slots: of a thread; of all */
+	struct slot slots[];
+};
+
+/*
+ * Waits while there are no more changes than these. No change is missed: it is counted before `idle` is
+ * read, and read before a thread looks for something to do.
+ */
+static void pipeline_rest(struct pipeline *p, unsigned int changes)
+{
 	pthread_mutex_lock(&p->lock);
-	while (p->taken - p->given == p->n && !p->over)
-		pthread_cond_wait(&p->given_back, &p->lock);
-	s = p->over ? NULL : &p->slots[p->taken % p->n];
+	p->idle++;
+	while (p->changes == changes)
+		pthread_cond_wait(&p->changed, &p->lock);
+	p->idle--;
 	pthread_mutex_unlock(&p->lock);
-	if (s) {
-		ret = merge_take(p->t->merge, &s->run.records);
-		more = ret == 1;
-		s->run.out.len = 0;
-		if (more)
-			ret = p->job->before ? p->job->before(p->ctx, &s->run) : 0;
-		if (ret || !more) {
-			pthread_mutex_lock(&p->lock);
-			p->over = true;
-			p->ret = ret;
-			pthread_mutex_unlock(&p->lock);
-			s = NULL;
-		} else {
-			p->taken++;
-		}
+}
+
+static void pipeline_change(struct pipeline *p)
+{
+	p->changes++;
+	if (!p->idle)
+		return;
+	pthread_mutex_lock(&p->lock);
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* A run in that state, of the thread's or of any, by its number unless that is SIZE_MAX. NULL: none. */
+static struct slot *slot_find(struct pipeline *p, size_t worker, bool any, enum slot_state state,
+			      size_t number)
+{
+	struct slot *s = &p->slots[any ? 0 : worker * p->own], *end = s + (any ? p->n : p->own);
+
+	while (s < end && (s->state != state || (number != SIZE_MAX && s->number != number)))
+		s++;
+	return s < end ? s : NULL;
+}
+
+/* Gives back all such runs whose turn it is. False: there are none, or another thread is at it. */
+static bool pipeline_give(struct pipeline *p, size_t worker, bool any)
+{
+	struct slot *s = slot_find(p, worker, any, SLOT_DONE, p->given);
+
+	if (!s || atomic_exchange(&p->giving, true))
+		return false;
+	while (!p->over && (s = slot_find(p, worker, any, SLOT_DONE, p->given))) {
+		p->result = s->ret ?: p->job->after(p->ctx, &s->run);
+		p->over = p->result;
+		s->state = SLOT_FREE;
+		p->given++;
 	}
-	pthread_mutex_unlock(&p->taking);
+	p->giving = false;
+	pipeline_change(p);
+	return true;
+}
+
+/* Works on such a run. False: none waits. */
+static bool pipeline_begin(struct pipeline *p, size_t worker, bool any)
+{
+	struct slot *s = slot_find(p, worker, any, SLOT_TAKEN, SIZE_MAX);
+	enum slot_state taken = SLOT_TAKEN;
+
+	if (s && atomic_compare_exchange_strong(&s->state, &taken, SLOT_BEGUN)) {
+		s->run.worker = worker;
+		s->ret = p->job->work(p->ctx, &s->run);
+		s->state = SLOT_DONE;
+	}
 	return s;
 }
 
-/* This one is done: all that are done and whose turn it is are given back, unless somebody is at it. */
-static void give(struct pipeline *p, struct slot *s, int ret)
+/* Takes runs into the thread's slots, two at a time. False: none is free, or another thread is at it. */
+static bool pipeline_take(struct pipeline *p, size_t worker)
 {
-	pthread_mutex_lock(&p->lock);
-	s->ret = ret;
-	s->done = true;
-	while (!p->giving && !p->result) {
-		struct slot *next = &p->slots[p->given % p->n];
+	struct slot *s = slot_find(p, worker, false, SLOT_FREE, SIZE_MAX);
 
-		if (!next->done)
+	if (!s || p->ended || atomic_exchange(&p->taking, true))
+		return false;
+	for (size_t i = 0; i < 2 && s && !p->ended && !p->over; i++) {
+		bool more = (p->ret = merge_take(p->t->merge, &s->run.records)) == 1;
+
+		s->run.out.len = 0;
+		if (more)
+			p->ret = p->job->before ? p->job->before(p->ctx, &s->run) : 0;
+		if ((p->ended = !more || p->ret))
 			break;
-		p->giving = true;
-		ret = next->ret;
-		pthread_mutex_unlock(&p->lock);
-		ret = ret ?: p->job->after(p->ctx, &next->run);
-		pthread_mutex_lock(&p->lock);
-		next->done = false;
-		p->given++;
-		if (ret) {
-			p->result = ret;
-			p->over = true;
-		}
-		pthread_cond_broadcast(&p->given_back);
-		p->giving = false;
+		s->number = p->taken++;
+		s->state = SLOT_TAKEN;
+		s = slot_find(p, worker, false, SLOT_FREE, SIZE_MAX);
 	}
-	pthread_mutex_unlock(&p->lock);
+	p->taking = false;
+	pipeline_change(p);
+	return true;
 }
 
+/* Does what is nearest to the end of its own runs; helps others only when that is all there is to do. */
 static void pipeline_worker(void *ctx, size_t worker)
 {
 	struct pipeline *p = ctx;
-	struct slot *s;
 
-	while ((s = take(p))) {
-		s->run.worker = worker;
-		give(p, s, p->job->work(p->ctx, &s->run));
+	while (!p->over) {
+		unsigned int changes = p->changes;
+
+		if (p->ended && p->given == p->taken)
+			break;
+		if (!pipeline_give(p, worker, false) && !pipeline_begin(p, worker, false) &&
+		    !pipeline_take(p, worker) && !pipeline_give(p, worker, true) &&
+		    !pipeline_begin(p, worker, true))
+			pipeline_rest(p, changes);
 	}
 }
 
 int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 {
-	size_t n = pipeline_workers();
-	struct pipeline *p = calloc(1, sizeof(*p) + 2 * n * sizeof(p->slots[0]));
+	size_t workers = pipeline_workers(), own = workers > 1 ? PIPELINE_SLOTS : 1;
+	struct pipeline *p = calloc(1, sizeof(*p) + workers * own * sizeof(p->slots[0]));
 	int ret;
 
 	if (!p)
@@ -238,12 +278,12 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 	p->t = t;
 	p->job = job;
 	p->ctx = ctx;
-	p->n = 2 * n;
-	pthread_mutex_init(&p->taking, NULL);
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->given_back, NULL);
-	workers_share(n, pipeline_worker, p);
-	ret = p->result ? p->result : p->ret;
+	pthread_cond_init(&p->changed, NULL);
+	p->own = own;
+	p->n = workers * own;
+	workers_share(workers, pipeline_worker, p);
+	ret = p->result ?: p->ret;
 	for (size_t i = 0; i < p->n; i++) {
 		struct pipeline_run *run = &p->slots[i].run;
 
@@ -252,9 +292,6 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 		if (run->own)
 			job->release(run->own);
 	}
-	pthread_cond_destroy(&p->given_back);
-	pthread_mutex_destroy(&p->lock);
-	pthread_mutex_destroy(&p->taking);
 	free(p);
 	return ret;
 }
@@ -263,54 +300,32 @@ struct streams {
 	struct timeline *t;
 	streams_job *work;
 	void *ctx;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	int result;
-	size_t n, left; /* streams; those that have records left */
-	enum { STREAM_FREE, STREAM_TAKEN, STREAM_OVER } state[];
+	atomic_int result;
+	size_t n;	    /* streams */
+	atomic_size_t left; /* those that have records left */
+	atomic_bool busy[]; /* a thread takes its records, or there are none */
 };
 
-/* A stream that is free, the same as before if it can be; n: there are none left. */
-static size_t streams_acquire(struct streams *s, size_t before)
-{
-	size_t found = s->n;
-
-	pthread_mutex_lock(&s->lock);
-	while (s->left && !s->result && found == s->n) {
-		for (size_t i = 0; i < s->n && found == s->n; i++)
-			if (s->state[(before + i) % s->n] == STREAM_FREE)
-				found = (before + i) % s->n;
-		if (found == s->n)
-			pthread_cond_wait(&s->changed, &s->lock);
-	}
-	if (found < s->n)
-		s->state[found] = STREAM_TAKEN;
-	pthread_mutex_unlock(&s->lock);
-	return found;
-}
-
+/* Takes runs of a stream as long as no other thread does. */
 static void streams_worker(void *ctx, size_t worker)
 {
 	struct streams *s = ctx;
 	struct merge_run run = { 0 };
-	size_t stream = worker;
 
-	while ((stream = streams_acquire(s, stream)) < s->n) {
-		int ret = merge_take_stream(s->t->merge, stream, &run);
+	for (size_t i = worker; s->left && !s->result;) {
+		int ret;
 
-		pthread_mutex_lock(&s->lock);
-		s->state[stream] = ret == 1 ? STREAM_FREE : STREAM_OVER;
-		s->left -= ret != 1;
-		if (ret < 0)
-			s->result = ret;
-		pthread_cond_broadcast(&s->changed);
-		pthread_mutex_unlock(&s->lock);
-		ret = ret == 1 ? s->work(s->ctx, &run, worker) : 0;
-		if (!ret)
+		if (atomic_exchange(&s->busy[i % s->n], true)) {
+			if (++i % s->n == 0)
+				sched_yield();
 			continue;
-		pthread_mutex_lock(&s->lock);
-		s->result = ret;
-		pthread_mutex_unlock(&s->lock);
+		}
+		ret = merge_take_stream(s->t->merge, i % s->n, &run);
+		s->left -= ret != 1;
+		s->busy[i % s->n] = ret != 1;
+		ret = ret == 1 ? s->work(s->ctx, &run, worker) : ret;
+		if (ret)
+			s->result = ret;
 	}
 	merge_run_release(&run);
 }
@@ -318,18 +333,17 @@ static void streams_worker(void *ctx, size_t worker)
 int streams_work(struct timeline *t, streams_job *work, void *ctx)
 {
 	size_t n = merge_streams(t->merge);
-	struct streams *s = calloc(1, sizeof(*s) + n * sizeof(s->state[0]));
+	struct streams *s = calloc(1, sizeof(*s) + n * sizeof(s->busy[0]));
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
-	*s = (struct streams){ .t = t, .work = work, .ctx = ctx, .n = n, .left = n };
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->changed, NULL);
+	s->t = t;
+	s->work = work;
+	s->ctx = ctx;
+	s->n = s->left = n;
 	workers_share(pipeline_workers(), streams_worker, s);
 	ret = s->result;
-	pthread_cond_destroy(&s->changed);
-	pthread_mutex_destroy(&s->lock);
 	free(s);
 	return ret;
 }

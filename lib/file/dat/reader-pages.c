@@ -1,59 +1,31 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The pages of one CPU in a trace.dat, in order: as they are, or chunk by chunk out of zstd. */
-#include <pthread.h>
-#include <stdatomic.h>
-#include <zstd.h>
 #include <zstd_errors.h>
 
 #include "file/dat/reader-priv.h"
 #include "base/files.h"
 
-#define KEPT 16
-
-struct unzips {
-	pthread_mutex_t lock;
-	ZSTD_DCtx *v[KEPT];
-	size_t n;
-};
-
-struct unzips *unzips_new(void)
-{
-	struct unzips *u = calloc(1, sizeof(*u));
-
-	if (u)
-		pthread_mutex_init(&u->lock, NULL);
-	return u;
-}
-
 void unzips_free(struct unzips *u)
 {
-	if (!u)
-		return;
-	while (u->n)
-		ZSTD_freeDCtx(u->v[--u->n]);
-	pthread_mutex_destroy(&u->lock);
+	for (size_t i = 0; u && i < UNZIPS_KEPT; i++)
+		ZSTD_freeDCtx(u->v[i]);
 	free(u);
 }
 
 /* Any thread. Exactly `usize` bytes come out, else -EBADMSG; -ENOMEM. */
 static int unzip(struct unzips *u, const void *in, size_t csize, void *out, size_t usize)
 {
-	ZSTD_DCtx *d;
+	ZSTD_DCtx *d = NULL;
 	size_t n;
 
-	pthread_mutex_lock(&u->lock);
-	d = u->n ? u->v[--u->n] : NULL;
-	pthread_mutex_unlock(&u->lock);
+	for (size_t i = 0; i < UNZIPS_KEPT && !d; i++)
+		d = atomic_exchange(&u->v[i], NULL);
 	d = d ?: ZSTD_createDCtx();
 	if (!d)
 		return -ENOMEM;
 	n = ZSTD_decompressDCtx(d, out, usize, in, csize);
-	pthread_mutex_lock(&u->lock);
-	if (u->n < KEPT) {
-		u->v[u->n++] = d;
-		d = NULL;
-	}
-	pthread_mutex_unlock(&u->lock);
+	for (size_t i = 0; i < UNZIPS_KEPT && d; i++)
+		d = atomic_exchange(&u->v[i], d);
 	ZSTD_freeDCtx(d);
 	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
 		return -ENOMEM;

@@ -2,6 +2,9 @@
 #ifndef HYPTRACE_READER_PRIV_H
 #define HYPTRACE_READER_PRIV_H
 
+#include <stdatomic.h>
+#include <zstd.h>
+
 #include "file/dat/reader.h"
 #include "base/cursor.h"
 
@@ -45,10 +48,11 @@ int reader_failed(const struct reader *r, int error, const char *what);
 #define READER_BUFFERS_MAX 1024
 
 /* Contexts of zstd (100 kB each), kept for the next chunk: one for each thread that unpacks. */
-struct unzips; /* opaque */
+#define UNZIPS_KEPT 16
+struct unzips {
+	ZSTD_DCtx *_Atomic v[UNZIPS_KEPT]; /* NULL: in use, or none yet */
+};
 
-/* NULL: out of memory. */
-struct unzips *unzips_new(void);
 void unzips_free(struct unzips *u);
 
 #endif

@@ -422,7 +422,7 @@ int reader_open(struct reader **out, int fd, const struct log *log)
 	r->fd = fd;
 	r->log = log;
 	r->info.layout = page_layout_default;
-	r->unzips = unzips_new();
+	r->unzips = calloc(1, sizeof(*r->unzips));
 	if (!r->unzips) {
 		ret = -ENOMEM;
 	} else if (fstat(fd, &st) < 0) {
