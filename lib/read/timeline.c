@@ -303,26 +303,35 @@ struct streams {
 	atomic_int result;
 	size_t n;	    /* streams */
 	atomic_size_t left; /* those that have records left */
-	atomic_bool busy[]; /* a thread takes its records, or there are none */
+	struct taking {
+		pthread_mutex_t lock; /* a thread takes its records */
+		atomic_bool over;     /* there are none left */
+	} v[];
 };
 
-/* Takes runs of a stream as long as no other thread does. */
+/* Takes runs of a stream as long as no other thread does; waits for one only where all are taken. */
 static void streams_worker(void *ctx, size_t worker)
 {
 	struct streams *s = ctx;
 	struct merge_run run = { 0 };
 
-	for (size_t i = worker; s->left && !s->result;) {
-		int ret;
+	for (size_t i = worker, passed = 0; s->left && !s->result;) {
+		struct taking *v = &s->v[i % s->n];
+		int ret = 0;
 
-		if (atomic_exchange(&s->busy[i % s->n], true)) {
-			if (++i % s->n == 0)
-				sched_yield();
+		if (v->over ||
+		    (passed < s->n ? pthread_mutex_trylock(&v->lock) : pthread_mutex_lock(&v->lock))) {
+			passed++;
+			i++;
 			continue;
 		}
-		ret = merge_take_stream(s->t->merge, i % s->n, &run);
-		s->left -= ret != 1;
-		s->busy[i % s->n] = ret != 1;
+		passed = 0;
+		if (!v->over) {
+			ret = merge_take_stream(s->t->merge, i % s->n, &run);
+			v->over = ret != 1;
+			s->left -= v->over;
+		}
+		pthread_mutex_unlock(&v->lock);
 		ret = ret == 1 ? s->work(s->ctx, &run, worker) : ret;
 		if (ret)
 			s->result = ret;
@@ -333,7 +342,7 @@ static void streams_worker(void *ctx, size_t worker)
 int streams_work(struct timeline *t, streams_job *work, void *ctx)
 {
 	size_t n = merge_streams(t->merge);
-	struct streams *s = calloc(1, sizeof(*s) + n * sizeof(s->busy[0]));
+	struct streams *s = calloc(1, sizeof(*s) + n * sizeof(s->v[0]));
 	int ret;
 
 	if (!s)
@@ -342,6 +351,8 @@ int streams_work(struct timeline *t, streams_job *work, void *ctx)
 	s->work = work;
 	s->ctx = ctx;
 	s->n = s->left = n;
+	for (size_t i = 0; i < n; i++)
+		pthread_mutex_init(&s->v[i].lock, NULL);
 	workers_share(pipeline_workers(), streams_worker, s);
 	ret = s->result;
 	free(s);

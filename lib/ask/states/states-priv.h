@@ -138,7 +138,7 @@ struct states {
 	struct state_input *in;
 	size_t n;
 	struct state_cpu **streams; /* a guest's: its CPU; NULL: a host's */
-	size_t n_streams;
+	size_t n_streams; /* 0: none is a guest's */
 	struct arena arena;
 	struct state_task **tasks;
 	struct map by_task; /* of them, by input and pid */

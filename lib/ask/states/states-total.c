@@ -24,51 +24,49 @@ const char *state_name(enum state state)
 	return (unsigned int)state < STATES ? names[state] : "lost";
 }
 
-static void sum_add(struct state_sum *to, const struct state_span *s)
+static void sum_add(struct state_sum *to, const struct state_sum *part)
 {
-	uint64_t ns = s->to - s->from, undecided = s->from_bound;
-
-	undecided = s->to_bound > UINT64_MAX - undecided ? UINT64_MAX : undecided + s->to_bound;
-	to->ns += ns;
-	to->n++;
-	to->undecided += undecided < ns ? undecided : ns;
+	to->ns += part->ns;
+	to->n += part->n;
+	to->undecided += part->undecided;
 }
 
-/* Cuts the span to the time that is covered, and forgets what was before that; false: nothing is left. */
-static bool total_cut(const struct states *st, struct state_total *t, struct state_span *s)
+/* What of the span lies in the time that is covered, and forgets what was before that; ns 0: nothing does. */
+static struct state_sum total_part(const struct states *st, struct state_total *t, const struct state_span *s)
 {
-	uint64_t from, to;
+	uint64_t from = 0, to = UINT64_MAX, ns, undecided;
 
-	states_covered(st, s->owner, &from, &to);
+	if (st)
+		states_covered(st, s->owner, &from, &to);
 	if (t->from < from) { /* a buffer began since */
 		free(t->thieves);
 		free(t->causes);
 		*t = (struct state_total){ .owner = t->owner, .from = from };
 	}
-	if (s->from < from) {
-		s->from = from;
-		s->from_bound = 0;
-	}
-	if (s->to > to) {
-		s->to = to;
-		s->to_bound = 0;
-	}
-	return s->from < s->to;
+	if (s->from >= to || s->to <= from)
+		return (struct state_sum){ 0 };
+	/* where it is cut it is certain */
+	undecided = s->from < from ? 0 : s->from_bound;
+	if (s->to <= to && __builtin_add_overflow(undecided, s->to_bound, &undecided))
+		undecided = UINT64_MAX;
+	ns = (s->to < to ? s->to : to) - (s->from > from ? s->from : from);
+	return (struct state_sum){ ns, 1, undecided < ns ? undecided : ns };
 }
 
-int state_totals_span(void *totals, const struct state_span *span)
+int state_totals_span(void *totals, const struct state_span *s)
 {
 	static const struct state_total empty;
-	struct state_span cut = *span, *s = &cut;
 	struct state_totals *all = totals;
 	struct state_total *t;
+	struct state_sum part;
 
 	while (all->n <= s->owner->index)
 		if (array_push(&all->v, &all->n, &empty, sizeof(empty)))
 			return -ENOMEM;
 	t = &all->v[s->owner->index];
 	t->owner = s->owner;
-	if (all->st && !total_cut(all->st, t, s))
+	part = total_part(all->st, t, s);
+	if (!part.ns)
 		return 0;
 	if (all->with_causes) {
 		const struct state_cause cause = {
@@ -82,11 +80,11 @@ int state_totals_span(void *totals, const struct state_span *span)
 			i++;
 		if (i == t->n_causes && array_push(&t->causes, &t->n_causes, &cause, sizeof(cause)))
 			return -ENOMEM;
-		sum_add(&t->causes[i].sum, s);
+		sum_add(&t->causes[i].sum, &part);
 	}
-	sum_add(&t->all[s->state], s);
+	sum_add(&t->all[s->state], &part);
 	if (s->state == STATE_STOLEN)
-		sum_add(&t->stolen[s->by], s);
+		sum_add(&t->stolen[s->by], &part);
 	if (s->state == STATE_PREEMPTED || (s->state == STATE_STOLEN && s->by == STATE_PREEMPTED)) {
 		struct state_thief thief = { s->other, s->other_input, { 0 } };
 		size_t i = 0;
@@ -101,7 +99,7 @@ int state_totals_span(void *totals, const struct state_span *span)
 		}
 		if (i == t->n_thieves && array_push(&t->thieves, &t->n_thieves, &thief, sizeof(thief)))
 			return -ENOMEM;
-		sum_add(&t->thieves[i].sum, s);
+		sum_add(&t->thieves[i].sum, &part);
 	}
 	return 0;
 }

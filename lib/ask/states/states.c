@@ -35,11 +35,12 @@ static uint8_t buffer_of(size_t buffer)
 /* Counts the CPUs that give records, and notes those on which events were lost before the first. */
 static int streams_begin(struct states *st, const struct timeline *t)
 {
-	st->n_streams = t ? merge_streams(t->merge) : 0;
-	st->streams = calloc(st->n_streams + 1, sizeof(*st->streams));
+	size_t n = t ? merge_streams(t->merge) : 0;
+
+	st->streams = calloc(n + 1, sizeof(*st->streams));
 	if (!st->streams)
 		return -ENOMEM;
-	for (uint32_t i = 0; t && i < merge_streams(t->merge); i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct merge_stream *s = merge_stream_at(t->merge, i);
 		struct step gap = { .kind = STEP_GAP, .buffer = (uint16_t)s->buffer };
 		struct state_input *in = &st->in[s->input];
@@ -47,6 +48,8 @@ static int streams_begin(struct states *st, const struct timeline *t)
 
 		in->streams[buffer_of(s->buffer)]++;
 		st->streams[i] = in->in->guest ? c : NULL;
+		if (in->in->guest)
+			st->n_streams = n;
 		if (c && s->gap)
 			state_gap_step(st, c, &gap);
 	}
@@ -229,7 +232,7 @@ void states_until(struct states *st, uint64_t ts)
 /* Shows that a guest ran by its other events, where its host's hypervisor gives no reasons. */
 static void records_show(struct states *st, const struct merge_record *m, size_t n)
 {
-	for (; n; m++, n--) {
+	for (; n && st->n_streams; m++, n--) {
 		struct state_cpu *c = m->stream < st->n_streams ? st->streams[m->stream] : NULL;
 
 		if (!c || !c->vcpu || !c->vcpu->in->without_reasons || !m->data)

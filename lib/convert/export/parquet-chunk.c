@@ -59,7 +59,8 @@ static bool word_same(const void *array, size_t index, const void *wanted)
 	const struct parquet_words *w = array;
 	const struct word_wanted *want = wanted;
 
-	return w->v[index].n == want->n && !memcmp(w->texts.data + w->v[index].at, want->text, want->n);
+	return w->v[index].n == want->n &&
+	       (!want->n || !memcmp(w->texts.data + w->v[index].at, want->text, want->n));
 }
 
 /* The text's place among the words, which it may become one of. */
