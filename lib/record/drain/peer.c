@@ -520,38 +520,31 @@ struct counter_log *peer_counter_growing(const struct peer *p)
 	return p->clock_link ? &p->clock_link->log : NULL;
 }
 
-/* CLOSE_RESP, after what may come before it. 1: it does not report what it sent. */
-static int take_sent(struct peer *p)
+const struct msg_sent *peer_finish(struct peer *p)
 {
 	struct msg_wait w = peer_wait(p);
 	struct msg m = { .cmd = MSG_CLOSE };
-	int ret;
-
-	w.stop_fd = -1;
-	if (w.deadline < msg_now() + LAST_MS)
-		w.deadline = msg_now() + LAST_MS;
-	while (m.cmd != MSG_CLOSE_RESP) {
-		ret = msg_now() > w.deadline ? -ETIME : msg_recv(p->control, &p->reader, &w, &m);
-		if (ret)
-			return ret;
-		if (m.cmd == MSG_SEND_DATA && p->pauses.len < PAUSES_MAX)
-			buf_add(&p->pauses, m.data, m.data_len);
-	}
-	ret = msg_get_close_resp(&m, &p->sent);
-	if (ret == -ENODATA)
-		return 1;
-	return ret || p->sent.n_cpus == p->n_data ? ret : -EBADMSG;
-}
-
-const struct msg_sent *peer_finish(struct peer *p)
-{
 	char text[160];
-	int ret;
+	int ret = 0;
 
 	if (p->lost || !p->started)
 		return NULL;
-	ret = take_sent(p);
-	if (ret < 0)
+	w.stop_fd = -1;
+	if (w.deadline < msg_now() + LAST_MS)
+		w.deadline = msg_now() + LAST_MS;
+	/* CLOSE_RESP, after what may come before it */
+	while (!ret && m.cmd != MSG_CLOSE_RESP) {
+		ret = msg_now() > w.deadline ? -ETIME : msg_recv(p->control, &p->reader, &w, &m);
+		if (!ret && m.cmd == MSG_SEND_DATA && p->pauses.len < PAUSES_MAX)
+			buf_add(&p->pauses, m.data, m.data_len);
+	}
+	if (!ret) {
+		ret = msg_get_close_resp(&m, &p->sent);
+		if (ret == -ENODATA) /* it does not report what it sent */
+			return NULL;
+		ret = ret || p->sent.n_cpus == p->n_data ? ret : -EBADMSG;
+	}
+	if (ret)
 		log_warn(p->o.log, "guest %s: its agent does not confirm its end: %s", p->o.name,
 			 peer_reason(p, ret, text));
 	return ret ? NULL : &p->sent;

@@ -269,19 +269,6 @@ static int drain_chunk(struct remote_reader *x, const void *chunk, size_t len)
 	return remote_reader_page(x, chunk, len);
 }
 
-/* A ring, until it is read: without a reader the kernel does not look at the hypervisor's buffer, either. */
-static int remote_rest(struct remote_reader *x)
-{
-	int ret = 0;
-
-	fd_close(&x->fd);
-	while (!ret && drain_rests(x->d))
-		ret = rawpipe_wait(-1, x->d);
-	if (!ret)
-		x->fd = remote_open_cpu(x->r, x->cpu, x->r->raw && !x->as_text);
-	return ret;
-}
-
 /*
  * trace_pipe has no poll and knows no O_NONBLOCK: a read sleeps until there is text or a signal comes. With
  * tracing off, an interrupted read means empty: the kernel looks for data before it looks for signals.
@@ -290,10 +277,19 @@ static int drain_pipe(struct remote_reader *x, void *chunk)
 {
 	while (x->fd >= 0) {
 		const bool raw = x->r->raw && !x->as_text;
-		int ret = drain_rests(x->d) ? remote_rest(x) : 0;
 		unsigned int mark;
+		int ret = 0;
 		ssize_t n;
 
+		if (drain_rests(x->d)) {
+			/* a ring, until it is read: without a reader the kernel does not look at the
+			 * hypervisor's buffer, either */
+			fd_close(&x->fd);
+			while (!ret && drain_rests(x->d))
+				ret = rawpipe_wait(-1, x->d);
+			if (!ret)
+				x->fd = remote_open_cpu(x->r, x->cpu, raw);
+		}
 		if (ret || x->fd < 0)
 			return ret;
 		n = read(x->fd, chunk, raw ? x->r->source.page_size : TEXT_CHUNK);

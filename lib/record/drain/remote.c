@@ -505,31 +505,9 @@ static int claim(struct remote *r)
 	return 0;
 }
 
-static int set_events(struct remote *r, const struct buffer_plan *b)
-{
-	size_t n_on = 0;
-
-	for (size_t i = 0; i < r->events.n; i++) {
-		const char *event = r->events.v[i].fmt.name;
-		bool want = wanted(r, b, event);
-		int ret = remote_switch(r, event, want);
-
-		if (ret)
-			return ret;
-		n_on += want;
-	}
-	/* events that show whether another process reads the buffer */
-	r->turns = r->raw && hypevents_by_name(&r->events, "hyp_enter", 9) && wanted(r, b, "hyp_enter") &&
-		   hypevents_by_name(&r->events, "hyp_exit", 8) && wanted(r, b, "hyp_exit");
-	if (!n_on)
-		return log_fail(r->log, -EINVAL, "no event of the hypervisor is left to record");
-	log_info(r->log, "%s: %s, %zu events, %llu KiB per CPU, %s", r->name, r->path, n_on,
-		 (unsigned long long)r->size_kb, r->raw ? "raw pages" : "text");
-	return 0;
-}
-
 int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over)
 {
+	size_t n_on = 0;
 	char kb[24];
 	int ret;
 
@@ -549,7 +527,24 @@ int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over)
 	/* at the end unread records are dropped before the size is restored, which would be EBUSY */
 	if (!ret && exists_at(r->dirfd, ".", "trace"))
 		ret = remote_undo_file(r, undo_at_end, "trace", "0");
-	return ret ?: remote_set_functions(r, b) ?: set_events(r, b);
+	ret = ret ?: remote_set_functions(r, b);
+	for (size_t i = 0; i < r->events.n && !ret; i++) {
+		const char *event = r->events.v[i].fmt.name;
+		bool want = wanted(r, b, event);
+
+		ret = remote_switch(r, event, want);
+		n_on += want;
+	}
+	if (ret)
+		return ret;
+	/* events that show whether another process reads the buffer */
+	r->turns = r->raw && hypevents_by_name(&r->events, "hyp_enter", 9) && wanted(r, b, "hyp_enter") &&
+		   hypevents_by_name(&r->events, "hyp_exit", 8) && wanted(r, b, "hyp_exit");
+	if (!n_on)
+		return log_fail(r->log, -EINVAL, "no event of the hypervisor is left to record");
+	log_info(r->log, "%s: %s, %zu events, %llu KiB per CPU, %s", r->name, r->path, n_on,
+		 (unsigned long long)r->size_kb, r->raw ? "raw pages" : "text");
+	return 0;
 }
 
 int remote_number(struct remote *r, unsigned int first_id, struct spool *spool)

@@ -93,22 +93,6 @@ size_t remote_n_formats(const struct hypevents *e)
 	return e->n + 2; /* hyp_unknown, hyp_cntvoff */
 }
 
-static void remote_format(const struct hypevents *e, size_t i, struct buf *out)
-{
-	if (i <= e->n)
-		hypevents_format(e, i, out);
-	else {
-		hypevents_format_head("hyp_cntvoff", remote_cntvoff_id(e), out);
-		buf_addstr(out, "\tfield:int vcpu;\toffset:8;\tsize:4;\tsigned:1;\n"
-				"\tfield:s64 offset;\toffset:12;\tsize:8;\tsigned:1;\n"
-				"\tfield:u64 low;\toffset:20;\tsize:8;\tsigned:0;\n"
-				"\tfield:u64 high;\toffset:28;\tsize:8;\tsigned:0;\n"
-				"\n"
-				"print fmt: \"vcpu=%d offset=%lld low=%llu high=%llu\", REC->vcpu, "
-				"REC->offset, REC->low, REC->high\n");
-	}
-}
-
 #define SAID_MAX 8 /* messages about one spool's formats */
 
 static int formats_add_text(struct spool_formats *f, const char *data, size_t len)
@@ -198,7 +182,18 @@ static int add_hyp_formats(struct spool_formats *f, const struct spool *spool)
 	for (; f->n_hyp_texts < n && !ret; f->n_hyp_texts++) {
 		struct buf *b = &f->hyp_texts[f->n_hyp_texts];
 
-		remote_format(&f->hyp, f->n_hyp_texts, b);
+		if (f->n_hyp_texts <= f->hyp.n) {
+			hypevents_format(&f->hyp, f->n_hyp_texts, b);
+		} else {
+			hypevents_format_head("hyp_cntvoff", remote_cntvoff_id(&f->hyp), b);
+			buf_addstr(b, "\tfield:int vcpu;\toffset:8;\tsize:4;\tsigned:1;\n"
+				      "\tfield:s64 offset;\toffset:12;\tsize:8;\tsigned:1;\n"
+				      "\tfield:u64 low;\toffset:20;\tsize:8;\tsigned:0;\n"
+				      "\tfield:u64 high;\toffset:28;\tsize:8;\tsigned:0;\n"
+				      "\n"
+				      "print fmt: \"vcpu=%d offset=%lld low=%llu high=%llu\", REC->vcpu, "
+				      "REC->offset, REC->low, REC->high\n");
+		}
 		ret = buf_status(b) ?: formats_add_text(f, buf_str(b), b->len);
 	}
 	return ret;

@@ -314,24 +314,6 @@ bool region_has_buffer(const struct record_plan *plan)
 	return has;
 }
 
-/* -EINVAL with the reason in err: it does not go with the rest of the plan. */
-static int region_check(const struct record_plan *plan, struct opts_error *err)
-{
-	const char *name = plan->start_on.event ? "--start-on" : "--stop-on";
-
-	if (!region_asked(plan))
-		return 0;
-	if (plan->take_over)
-		return opts_error(err, "%s with --take-over: a buffer that runs already has no region", name);
-	if (!region_has_buffer(plan) && !plan->profile_hz && plan->n_buffers == 1)
-		return opts_error(err, "%s: nothing of the host is recorded (after -A it is the guest's)",
-				  name);
-	if (!strcmp(plan->start_on.event ?: "", plan->stop_on.event ?: "") &&
-	    !strcmp(plan->start_on.filter ?: "", plan->stop_on.filter ?: ""))
-		return opts_error(err, "--start-on and --stop-on name the same events");
-	return 0;
-}
-
 static int only_off(struct opts_error *err, const char *what, const char *name)
 {
 	return opts_error(err,
@@ -384,7 +366,9 @@ static int check_long(const struct record_plan *p, struct opts_error *err)
 
 int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 {
+	const char *region = plan->start_on.event ? "--start-on" : "--stop-on";
 	bool any = plan->n_guests || plan->profile_hz || plan->take_over;
+	int ret;
 
 	if (plan->follow_children && !plan->filter_command && !plan->pids.n)
 		return opts_error(err, "-c goes with -F or -P only");
@@ -416,5 +400,17 @@ int record_plan_check(const struct record_plan *plan, struct opts_error *err)
 		if (plan->buffers[i].clock && strcmp(plan->buffers[i].clock, "boot"))
 			return opts_error(err, "-C %s: --hypertrace has times of the clock boot",
 					  plan->buffers[i].clock);
-	return check_long(plan, err) ?: check_negated(plan, err) ?: region_check(plan, err);
+	ret = check_long(plan, err) ?: check_negated(plan, err);
+	if (ret || !region_asked(plan))
+		return ret;
+	if (plan->take_over)
+		return opts_error(err, "%s with --take-over: a buffer that runs already has no region",
+				  region);
+	if (!region_has_buffer(plan) && !plan->profile_hz && plan->n_buffers == 1)
+		return opts_error(err, "%s: nothing of the host is recorded (after -A it is the guest's)",
+				  region);
+	if (!strcmp(plan->start_on.event ?: "", plan->stop_on.event ?: "") &&
+	    !strcmp(plan->start_on.filter ?: "", plan->stop_on.filter ?: ""))
+		return opts_error(err, "--start-on and --stop-on name the same events");
+	return 0;
 }

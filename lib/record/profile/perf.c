@@ -30,12 +30,27 @@ static const struct perf_by {
 	{ "cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
 };
 
-/* Kernels before 5.12 have no build ids, and refuse the attribute. */
-static int perf_ring_try(struct perf_ring *r, unsigned int cpu, const struct profile_opts *o, int clockid)
+static void perf_ring_close(struct perf_ring *r)
 {
+	if (!r)
+		return;
+	if (r->head)
+		munmap(r->head, r->mapped);
+	fd_close(&r->fd);
+	free(r);
+}
+
+static int perf_ring_open(struct perf_ring **out, unsigned int cpu, const struct profile_opts *o, int clockid)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct perf_ring *r = calloc(1, sizeof(*r));
 	int ret = -ENOENT;
 
-	for (size_t i = o->by_clock ? 2 : 0; i < 2 * ARRAY_SIZE(perf_bys); i++) {
+	if (!r)
+		return -ENOMEM;
+	r->fd = -1;
+	/* kernels before 5.12 have no build ids, and refuse the attribute */
+	for (size_t i = o->by_clock ? 2 : 0; r->fd < 0 && i < 2 * ARRAY_SIZE(perf_bys); i++) {
 		const struct perf_by *by = &perf_bys[i / 2];
 		struct perf_event_attr a = {
 			.size = sizeof(a),
@@ -57,52 +72,26 @@ static int perf_ring_try(struct perf_ring *r, unsigned int cpu, const struct pro
 			.watermark = 1,
 			.wakeup_watermark = RING_BYTES / 2,
 		};
-		long fd = syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-		ret = fd < 0 ? -errno : (int)fd;
-		if (ret >= 0) {
-			r->by = by->name;
-			r->fd = ret;
-			return 0;
-		}
+		r->by = by->name;
+		r->fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		ret = r->fd < 0 ? -errno : 0;
 	}
-	return ret;
-}
-
-static void perf_ring_close(struct perf_ring *r)
-{
-	if (!r)
-		return;
-	if (r->head)
-		munmap(r->head, r->mapped);
-	close(r->fd);
-	free(r);
-}
-
-static int perf_ring_open(struct perf_ring **out, unsigned int cpu, const struct profile_opts *o, int clockid)
-{
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct perf_ring *r = calloc(1, sizeof(*r));
-	int ret;
-
-	if (!r)
-		return -ENOMEM;
-	ret = perf_ring_try(r, cpu, o, clockid);
-	if (ret) {
-		free(r);
-		return ret;
-	}
+	if (ret)
+		goto fail;
 	r->mapped = page + RING_BYTES;
 	r->head = mmap(NULL, r->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
 	if (r->head == MAP_FAILED) {
 		ret = -errno;
 		r->head = NULL;
-		perf_ring_close(r);
-		return ret;
+		goto fail;
 	}
 	r->data = (const uint8_t *)r->head + page;
 	*out = r;
 	return 0;
+fail:
+	perf_ring_close(r);
+	return ret;
 }
 
 /* From the place in the stream of bytes on, of which the ring has the last ones. */

@@ -5,32 +5,26 @@
 
 #include "record/session/session.h"
 
-/* Whether the file lies in that directory, however both are written. */
-static bool flight_writes_into(const char *file, const char *dir)
-{
-	char *copy = file ? strdup(file) : NULL;
-	struct stat a, b;
-	bool same = copy && !stat(dirname(copy), &a) && !stat(dir, &b) && same_file(&a, &b);
-
-	free(copy);
-	return same;
-}
-
 /* -ENOENT: it is none, or another's. */
 static int flight_ask_spool(const char *path, const char *dir, char **file)
 {
+	struct stat to, wanted;
 	struct spool *s;
-	int ret = spool_open_live(&s, path, NULL);
+	char *output;
 	pid_t pid;
+	int ret = -ENOENT;
 
-	if (ret)
+	if (spool_open_live(&s, path, NULL))
 		return -ENOENT;
 	pid = (pid_t)spool_get_number(s, SPOOL_FLIGHT, 0);
-	ret = -ENOENT;
-	if (pid > 0 && spool_is_recording(s) && flight_writes_into(spool_get(s, "output"), dir)) {
+	output = strdup(spool_get(s, "output") ?: "");
+	/* its files lie in that directory, however both are written */
+	if (pid > 0 && spool_is_recording(s) && output && *output && !stat(dirname(output), &to) &&
+	    !stat(dir, &wanted) && same_file(&to, &wanted)) {
 		*file = spool_next_output(s);
 		ret = !*file ? -ENOMEM : kill(pid, SIGUSR1) < 0 ? -errno : 0;
 	}
+	free(output);
 	spool_close(s);
 	return ret;
 }

@@ -87,8 +87,10 @@ static int keep_metadata(struct session_guest *g)
 	return ret;
 }
 
-static int prepare_guest(struct session_guests *all, struct session_guest *g, size_t i)
+static void ask_guest(void *ctx, size_t i)
 {
+	struct session_guests *all = ctx;
+	struct session_guest *g = &all->v[i];
 	struct peer_opts o = { .name = g->spec.name,
 			       .args = &g->args,
 			       .clock = all->clock,
@@ -109,24 +111,20 @@ static int prepare_guest(struct session_guests *all, struct session_guest *g, si
 	if (!ret && fds[1].revents)
 		ret = -ECANCELED;
 	if (ret)
-		return ret;
+		goto out;
 	peer_counter_begin(g->peer);
 	workers_reach(all->workers, i, ANSWERED);
 	ret = peer_await(g->peer);
 	if (ret)
-		return ret;
+		goto out;
 	if (peer_begins_itself(g->peer))
 		workers_reach(all->workers, i, NEARLY);
 	ret = peer_receive(g->peer);
 	/* the host does not wait here for a guest that already traces: start_guest() does */
-	return ret || peer_begins_itself(g->peer) ? ret : keep_metadata(g);
-}
-
-static void ask_guest(void *ctx, size_t i)
-{
-	struct session_guests *all = ctx;
-
-	all->v[i].error = prepare_guest(all, &all->v[i], i);
+	if (!ret && !peer_begins_itself(g->peer))
+		ret = keep_metadata(g);
+out:
+	g->error = ret;
 }
 
 int guests_ask_begin(struct session_guests *all)

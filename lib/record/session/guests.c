@@ -257,22 +257,32 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 	buf_release(&text);
 }
 
-/*
- * The pages show that events were lost before them, but not always how many; the guest's kernel has counted
- * them, and our agent reports that.
- */
-static int finish_guest(struct session_guests *all, struct session_guest *g)
+static void write_or_drop(void *ctx, size_t i)
 {
+	struct session_guests *all = ctx;
+	struct session_guest *g = &all->v[i];
 	struct dat_from_spool_opts fo = { .log = all->log };
-	struct session_buffer *row = guest_row(g, all->sum);
 	struct sanitized m, samples = { 0 };
-	int ret = sanitize_buffer(g->spool, 0, &m);
+	struct session_buffer *row;
 	uint64_t lost = 0;
+	int ret;
 
+	if (!session_guest_takes_part(g)) {
+		if (g->spool)
+			spool_remove(g->spool);
+		g->spool = NULL;
+		return;
+	}
+	row = guest_row(g, all->sum);
+	ret = sanitize_buffer(g->spool, 0, &m);
 	if (!ret && peer_profile(g->peer))
 		ret = sanitize_buffer(g->spool, 1, &samples);
-	for (uint32_t i = 0; g->sent && i < g->sent->n_cpus; i++)
-		lost += g->sent->cpus[i].lost;
+	/*
+	 * The pages show that events were lost before them, but not always how many; the guest's kernel has
+	 * counted them, and our agent reports that.
+	 */
+	for (uint32_t n = 0; g->sent && n < g->sent->n_cpus; n++)
+		lost += g->sent->cpus[n].lost;
 	if (row) {
 		row->events = m.events + samples.events;
 		row->lost = m.lost + samples.lost;
@@ -285,28 +295,13 @@ static int finish_guest(struct session_guests *all, struct session_guest *g)
 			errno_text(ret));
 	if (!ret && g->peer->lost)
 		ret = spool_mark_cut(g->spool);
-	ret = ret ?: dat_from_spool(g->spool, &fo);
-	if (ret)
-		return ret;
+	g->write_error = ret ?: dat_from_spool(g->spool, &fo);
+	if (g->write_error)
+		return;
 	ret = spool_remove(g->spool);
 	g->spool = NULL;
 	if (ret)
 		log_warn(all->log, "cannot remove the spool of guest %s: %s", g->spec.name, errno_text(ret));
-	return 0;
-}
-
-static void write_or_drop(void *ctx, size_t i)
-{
-	struct session_guests *all = ctx;
-	struct session_guest *g = &all->v[i];
-
-	if (session_guest_takes_part(g)) {
-		g->write_error = finish_guest(all, g);
-		return;
-	}
-	if (g->spool)
-		spool_remove(g->spool);
-	g->spool = NULL;
 }
 
 void session_guests_write(struct session_guests *all, struct session_summary *sum)

@@ -20,10 +20,6 @@
  * The static probes (USDT) of the QEMUs that run (--preset qemu): perf reads the notes that describe
  * them, and gives lines for dynamic_events.
  */
-struct sdt {
-	char *cache; /* perf's cache, outside any home directory */
-	const struct log *log;
-};
 
 /* By the path that the process runs, once each: a probe is of a file. */
 static int find_qemus(const struct session *s, struct strlist *exes)
@@ -105,42 +101,42 @@ static int add_places(struct buffer_plan *b, size_t i, const struct buf *lines)
 	return ret ?: n;
 }
 
-static int ask_perf(const struct sdt *t, const char *const *argv, struct buf *out)
+static int ask_perf(const struct log *log, const char *const *argv, struct buf *out)
 {
 	int ret = program_output(argv, out, PERF_MAX, PERF_MS);
 
 	if (ret == -ENOENT)
-		log_err(t->log,
+		log_err(log,
 			"--preset qemu: perf, which finds the probes, is not installed (Debian: linux-perf)");
 	else if (ret < 0)
-		log_err(t->log, "--preset qemu: perf: %s", errno_text(ret));
+		log_err(log, "--preset qemu: perf: %s", errno_text(ret));
 	return ret;
 }
 
-/* Adds the probes that an executable has. Whether there are any, or -errno. */
-static int probe_exe(const struct sdt *t, const struct record_plan *plan, const char *exe)
+/* Adds the probes that an executable has, by perf's cache in dir. Whether there are any, or -errno. */
+static int probe_exe(const struct session *s, const char *dir, const char *exe)
 {
-	const char *cache[] = { "perf", "--buildid-dir", t->cache, "buildid-cache", "--add", exe, NULL };
+	const char *cache[] = { "perf", "--buildid-dir", dir, "buildid-cache", "--add", exe, NULL };
 	struct buf found = { 0 }, out = { 0 };
 	bool any;
-	int ret = ask_perf(t, cache, &out);
+	int ret = ask_perf(s->log, cache, &out);
 
 	buf_release(&out); /* perf lists its whole cache */
 	if (ret > 0)
-		ret = log_fail(t->log, -EIO,
+		ret = log_fail(s->log, -EIO,
 			       "--preset qemu: 'perf buildid-cache --add %s' fails, and says why",
 			       ESCAPED(exe));
-	for (size_t i = 0; i < plan->n_buffers; i++) {
-		struct buffer_plan *b = &plan->buffers[i];
+	for (size_t i = 0; i < s->plan->n_buffers; i++) {
+		struct buffer_plan *b = &s->plan->buffers[i];
 
 		for (size_t n = 0; n < b->n_events && ret >= 0; n++) {
-			const char *argv[] = { "perf", "--buildid-dir",	  t->cache, "probe", "-x", exe,
+			const char *argv[] = { "perf", "--buildid-dir",	  dir, "probe", "-x", exe,
 					       "-D",   b->events[n].name, NULL };
 			struct buf lines = { 0 };
 
 			if (!b->events[n].sdt)
 				continue;
-			ret = ask_perf(t, argv, &lines);
+			ret = ask_perf(s->log, argv, &lines);
 			if (ret >= 0) /* above 0: it has none, and printed none */
 				ret = add_places(b, n, &lines);
 			if (ret > 0)
@@ -150,33 +146,14 @@ static int probe_exe(const struct sdt *t, const struct record_plan *plan, const 
 	}
 	any = found.len;
 	if (any && ret >= 0)
-		log_info(t->log, "--preset qemu: %s:%s", ESCAPED(exe), buf_str(&found) ?: "");
+		log_info(s->log, "--preset qemu: %s:%s", ESCAPED(exe), buf_str(&found) ?: "");
 	else if (ret >= 0)
-		log_warn(t->log,
+		log_warn(s->log,
 			 "--preset qemu: %s has none of the probes: it was built without the trace back end "
 			 "dtrace; hyptrace import --qemu-log takes its log",
 			 ESCAPED(exe));
 	buf_release(&found);
 	return ret < 0 ? ret : any;
-}
-
-static int probe_exes(const struct sdt *t, const struct record_plan *plan, const struct strlist *exes)
-{
-	bool any = false;
-	int ret = 0;
-
-	for (size_t i = 0; i < exes->n && ret >= 0; i++) {
-		ret = probe_exe(t, plan, exes->v[i]);
-		any |= ret > 0;
-	}
-	if (ret >= 0 && !any)
-		log_err(t->log, "--preset qemu: %s",
-			exes->n ? "no QEMU that runs here has them" : "no QEMU runs here that can be probed");
-	/* a second recording by this plan uses the same lines */
-	for (size_t i = 0; i < plan->n_buffers && ret >= 0 && any; i++)
-		for (size_t n = 0; n < plan->buffers[i].n_events; n++)
-			plan->buffers[i].events[n].sdt = false;
-	return ret < 0 ? ret : any ? 0 : -ENOENT;
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -188,9 +165,9 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static int session_find_sdt(struct session *s)
 {
 	const char *tmp = getenv("TMPDIR");
-	struct sdt t = { .log = s->log };
 	struct strlist exes = { 0 };
-	bool wanted = false;
+	bool wanted = false, any = false;
+	char *cache; /* perf's, outside any home directory */
 	int ret;
 
 	for (size_t i = 0; i < s->plan->n_buffers; i++)
@@ -198,18 +175,30 @@ static int session_find_sdt(struct session *s)
 			wanted |= s->plan->buffers[i].events[n].sdt;
 	if (!wanted)
 		return 0;
-	t.cache = str_printf("%s/hyptrace-perf-XXXXXX", tmp ? tmp : "/tmp");
-	if (!t.cache)
+	cache = str_printf("%s/hyptrace-perf-XXXXXX", tmp ? tmp : "/tmp");
+	if (!cache)
 		return -ENOMEM;
-	if (mkdtemp(t.cache)) {
-		ret = find_qemus(s, &exes) ?: probe_exes(&t, s->plan, &exes);
-		nftw(t.cache, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	} else {
-		ret = -errno;
-		log_err(s->log, "cannot make '%s': %s", t.cache, errno_text(ret));
+	if (!mkdtemp(cache)) {
+		ret = log_fail_errno(s->log, -errno, "cannot make '%s'", cache);
+		goto out;
 	}
+	ret = find_qemus(s, &exes);
+	for (size_t i = 0; i < exes.n && ret >= 0; i++) {
+		ret = probe_exe(s, cache, exes.v[i]);
+		any |= ret > 0;
+	}
+	if (ret >= 0 && !any)
+		log_err(s->log, "--preset qemu: %s",
+			exes.n ? "no QEMU that runs here has them" : "no QEMU runs here that can be probed");
+	/* a second recording by this plan uses the same lines */
+	for (size_t i = 0; i < s->plan->n_buffers && ret >= 0 && any; i++)
+		for (size_t n = 0; n < s->plan->buffers[i].n_events; n++)
+			s->plan->buffers[i].events[n].sdt = false;
+	ret = ret < 0 ? ret : any ? 0 : -ENOENT;
+	nftw(cache, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+out:
 	strlist_release(&exes);
-	free(t.cache);
+	free(cache);
 	return ret;
 }
 

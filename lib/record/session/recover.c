@@ -286,32 +286,6 @@ static int recover_guests(struct session *s, bool align)
 	return ret;
 }
 
-static int recover_recording(struct session *s, const char *output)
-{
-	const char *state = spool_get(s->spool, "state");
-	bool armed = state && !strcmp(state, "armed");
-	char *path = output ? strdup(output) : spool_output(s->spool);
-	int ret = path && output_in_spool(s->spool, path, s->log) ? -EINVAL : recover_tracefs(s, armed);
-
-	free(path);
-	s->summary->n_buffers = 0; /* of those that were drained again: all that are there are summed up */
-	s->guests.host_trace_id = spool_get_number(s->spool, "traceid", 0);
-	if (!ret && !spool_get(s->spool, "guest"))
-		ret = recover_find_guests(s, output);
-	if (ret)
-		return ret;
-	spool_remove_part(s->spool); /* all that is in it is in the whole */
-	if (has_recording(s->spool))
-		ret = recover_pages(s, s->spool) ?: recover_guests(s, true) ?: session_write(s, output);
-	else if (s->guests.n)
-		ret = recover_guests(s, false);
-	else
-		log_info(s->log, "there is nothing to recover");
-	if (!ret)
-		session_remove_spool(s);
-	return ret ?: s->summary->not_restored ? -EIO : s->failure;
-}
-
 int session_recover(const char *dir, const char *output, const struct session_opts *o,
 		    struct session_summary *summary)
 {
@@ -329,6 +303,8 @@ int session_recover(const char *dir, const char *output, const struct session_op
 					 .cancel_fd = -1,
 					 .clocks_fd = -1,
 					 .give_up_fd = -1 } };
+	const char *state;
+	char *path;
 	int ret;
 
 	*summary = (struct session_summary){ 0 };
@@ -342,8 +318,31 @@ int session_recover(const char *dir, const char *output, const struct session_op
 			dir);
 	else if (ret)
 		log_err(o->log, "'%s' is no recording of hyptrace: %s", dir, errno_text(ret));
+	if (ret)
+		goto out;
+	state = spool_get(s.spool, "state");
+	path = output ? strdup(output) : spool_output(s.spool);
+	ret = path && output_in_spool(s.spool, path, o->log)
+		      ? -EINVAL
+		      : recover_tracefs(&s, state && !strcmp(state, "armed"));
+	free(path);
+	summary->n_buffers = 0; /* of those that were drained again: all that are there are summed up */
+	s.guests.host_trace_id = spool_get_number(s.spool, "traceid", 0);
+	if (!ret && !spool_get(s.spool, "guest"))
+		ret = recover_find_guests(&s, output);
+	if (ret)
+		goto out;
+	spool_remove_part(s.spool); /* all that is in it is in the whole */
+	if (has_recording(s.spool))
+		ret = recover_pages(&s, s.spool) ?: recover_guests(&s, true) ?: session_write(&s, output);
+	else if (s.guests.n)
+		ret = recover_guests(&s, false);
 	else
-		ret = recover_recording(&s, output);
+		log_info(o->log, "there is nothing to recover");
+	if (!ret)
+		session_remove_spool(&s);
+	ret = ret ?: summary->not_restored ? -EIO : s.failure;
+out:
 	session_release(&s);
 	return ret;
 }

@@ -4,8 +4,6 @@
 #include "record/drain/system-metadata.h"
 #include "record/session/session-priv.h"
 
-/* Shared by the files of long recordings. */
-
 /* One CPU of one buffer. */
 struct rotate_stream {
 	struct spool *spool;
@@ -149,32 +147,6 @@ static int add_piece(struct rotate *r, struct spool *spool, size_t guest)
 	return array_push(&r->pieces, &r->n_pieces, &p, sizeof(p));
 }
 
-/* All pieces with their streams, and the writer. 0 or -errno, which is logged. */
-static int rotate_open(struct rotate *r)
-{
-	struct session *s = r->s;
-	int ret = add_piece(r, s->spool, 0);
-
-	for (size_t i = 0; i < s->n_tracks && !ret; i++)
-		ret = add_streams(r, s->spool, i, s->tracks[i].source);
-	for (size_t i = 0; i < s->guests.n && !ret; i++) {
-		struct session_guest *g = &s->guests.v[i];
-
-		if (!session_guest_takes_part(g) || g->not_added)
-			continue;
-		ret = add_piece(r, g->spool, i) ?: add_streams(r, g->spool, 0, &g->peer->source);
-		if (!ret && peer_profile(g->peer))
-			ret = add_streams(r, g->spool, 1, peer_profile(g->peer));
-	}
-	if (ret)
-		return ret;
-	r->from = calloc(r->n_streams + 1, sizeof(*r->from));
-	r->to = calloc(r->n_streams + 1, sizeof(*r->to));
-	r->now = calloc(r->n_streams + 1, sizeof(*r->now));
-	r->ranges = calloc(r->n_streams + 1, sizeof(*r->ranges));
-	return r->from && r->to && r->now && r->ranges ? workers_new(&r->writer, 1) : -ENOMEM;
-}
-
 /* Present end of each stream, in whole pages. */
 static void rotate_positions(const struct rotate *r, uint64_t *out)
 {
@@ -220,14 +192,6 @@ void rotate_free(struct rotate *r)
 	free(r->now);
 	free(r->ranges);
 	free(r);
-}
-
-/* Only times of the boot clock can be compared with ours, and only those that are right already. */
-static bool ring_has_times(const struct spool *spool, const struct spool_buffer *b)
-{
-	const bool hyp = !strncmp(b->kind, "hyp-", 4);
-
-	return (hyp ? !spool_wants_repair(spool) : !strcmp(b->kind, "host")) && !strcmp(b->clock, "boot");
 }
 
 /*
@@ -278,13 +242,17 @@ static int ring_trim(const struct session *s, struct spool *spool, uint64_t numb
 		return 0;
 	for (size_t i = 0; i < spool_n_buffers(spool); i++) {
 		const struct spool_buffer *b = spool_buffer(spool, i);
+		const bool hyp = !strncmp(b->kind, "hyp-", 4);
+		/* of the clock that can be compared with ours, and right already */
+		const bool times = (hyp ? !spool_wants_repair(spool) : !strcmp(b->kind, "host")) &&
+				   !strcmp(b->clock, "boot");
 
 		for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
 			struct spool_range r;
 			int fd = spool_pages_open(spool, i, cpu, &r);
 
 			ret = fd < 0 ? fd : 0;
-			if (!ret && ring_has_times(spool, b))
+			if (!ret && times)
 				ret = ring_start(fd, b->page_size, since, &r, &begin);
 			fd_close(&fd);
 			ret = ret ?: array_push(&ranges, &n, &r, sizeof(r));
@@ -303,13 +271,6 @@ static int ring_trim(const struct session *s, struct spool *spool, uint64_t numb
 
 #define SAMPLE_WAIT_NS 50000000
 #define SAMPLE_WAITS   60 /* 3 s in total */
-
-/* The part of each piece, and the guests as they are in it. */
-struct rotate_part {
-	struct rotate *r;
-	struct spool **spools; /* of each piece */
-	struct session_guests guests;
-};
 
 /* Until all clocks were sampled after the cut: an offset is not stretched beyond its samples. */
 static int await_samples(struct rotate *r)
@@ -338,10 +299,8 @@ static int await_samples(struct rotate *r)
 }
 
 /* The guests that take part, each with its part of the pages and what its clock showed so far. */
-static int part_take_guests(struct rotate_part *p)
+static int part_take_guests(struct rotate *r, struct spool *const *spools, struct session_guests *g)
 {
-	struct rotate *r = p->r;
-	struct session_guests *g = &p->guests;
 	int ret = 0;
 
 	*g = r->s->guests;
@@ -359,7 +318,7 @@ static int part_take_guests(struct rotate_part *p)
 		g->v[i].so_far = (struct counter_log){ 0 };
 	}
 	for (size_t i = 1; i < r->n_pieces; i++)
-		g->v[r->pieces[i].guest].spool = p->spools[i];
+		g->v[r->pieces[i].guest].spool = spools[i];
 	if (g->clocks)
 		ret = counter_log_copy(&g->host_so_far, rotate_log(r, 0))
 			      ?: clock_sampler_copy_cntvoff(g->clocks, &g->cntvoff_so_far);
@@ -373,41 +332,42 @@ static int part_take_guests(struct rotate_part *p)
 static void rotate_write(void *rotate, size_t job)
 {
 	struct rotate *r = rotate;
-	struct rotate_part p = { .r = r, .spools = calloc(r->n_pieces, sizeof(*p.spools)) };
-	int ret = p.spools ? 0 : -ENOMEM;
+	struct spool **spools = calloc(r->n_pieces, sizeof(*spools)); /* a part of each piece */
+	struct session_guests guests = { 0 };
+	int ret = spools ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < r->n_pieces && !ret; i++)
-		ret = spool_part(&p.spools[i], r->pieces[i].spool, r->s->log)
-			      ?: rotate_set_ranges(r, &r->pieces[i], p.spools[i], r->to);
-	ret = ret ?: ring_trim(r->s, p.spools[0], r->number, boot_ns());
+		ret = spool_part(&spools[i], r->pieces[i].spool, r->s->log)
+			      ?: rotate_set_ranges(r, &r->pieces[i], spools[i], r->to);
+	ret = ret ?: ring_trim(r->s, spools[0], r->number, boot_ns());
 	if (!ret && !r->symbols) { /* once: they do not change much */
 		ret = collect_symbols(r->s->spool, r->s->o->root, r->s->log);
 		ret = ret == -ENOSPC ? ret : 0;
 		r->symbols = true;
 	}
-	ret = ret ?: await_samples(r) ?: part_take_guests(&p) ?: spool_repair(p.spools[0], r->s->log);
-	ret = ret ?: session_guests_align_clocks(&p.guests, p.spools[0]);
+	ret = ret ?: await_samples(r) ?: part_take_guests(r, spools, &guests);
+	ret = ret ?: spool_repair(spools[0], r->s->log) ?: session_guests_align_clocks(&guests, spools[0]);
 	if (!ret) {
 		struct dat_from_spool_opts fo = { .log = r->s->log };
 
 		for (size_t i = 1; i < r->n_pieces && !ret; i++)
-			ret = sanitize_spool(p.spools[i], fo.log);
+			ret = sanitize_spool(spools[i], fo.log);
 		/* the host's last: when it is there, all are */
 		for (size_t i = r->n_pieces; i-- && !ret;)
 			if (i || r->s->n_tracks)
-				ret = dat_from_spool(p.spools[i], &fo);
+				ret = dat_from_spool(spools[i], &fo);
 	}
-	for (size_t i = 0; p.spools && i < r->n_pieces; i++)
-		if (p.spools[i])
-			spool_remove(p.spools[i]);
-	for (size_t i = 0; i < p.guests.n; i++) {
-		sync_result_release(&p.guests.v[i].clock);
-		counter_log_release(&p.guests.v[i].so_far);
+	for (size_t i = 0; spools && i < r->n_pieces; i++)
+		if (spools[i])
+			spool_remove(spools[i]);
+	for (size_t i = 0; i < guests.n; i++) {
+		sync_result_release(&guests.v[i].clock);
+		counter_log_release(&guests.v[i].so_far);
 	}
-	counter_log_release(&p.guests.host_so_far);
-	cntvoff_log_release(&p.guests.cntvoff_so_far);
-	free(p.guests.v);
-	free(p.spools);
+	counter_log_release(&guests.host_so_far);
+	cntvoff_log_release(&guests.cntvoff_so_far);
+	free(guests.v);
+	free(spools);
 	r->error = ret;
 	atomic_store(&r->written, true);
 }
@@ -478,12 +438,33 @@ static int rotate_advance(struct rotate *r, const uint64_t *from)
 int rotate_begin(struct session *s)
 {
 	struct rotate *r = s->rotate;
+	int ret;
 
 	if (!r)
 		return 0;
 	r->number = record_plan_numbered(s->plan);
 	r->began = session_now();
-	return rotate_open(r) ?: rotate_note(r);
+	/* all pieces with their streams, and the writer */
+	ret = add_piece(r, s->spool, 0);
+	for (size_t i = 0; i < s->n_tracks && !ret; i++)
+		ret = add_streams(r, s->spool, i, s->tracks[i].source);
+	for (size_t i = 0; i < s->guests.n && !ret; i++) {
+		struct session_guest *g = &s->guests.v[i];
+
+		if (!session_guest_takes_part(g) || g->not_added)
+			continue;
+		ret = add_piece(r, g->spool, i) ?: add_streams(r, g->spool, 0, &g->peer->source);
+		if (!ret && peer_profile(g->peer))
+			ret = add_streams(r, g->spool, 1, peer_profile(g->peer));
+	}
+	if (ret)
+		return ret;
+	r->from = calloc(r->n_streams + 1, sizeof(*r->from));
+	r->to = calloc(r->n_streams + 1, sizeof(*r->to));
+	r->now = calloc(r->n_streams + 1, sizeof(*r->now));
+	r->ranges = calloc(r->n_streams + 1, sizeof(*r->ranges));
+	ret = r->from && r->to && r->now && r->ranges ? workers_new(&r->writer, 1) : -ENOMEM;
+	return ret ?: rotate_note(r);
 }
 
 /* --flight: up to the last mark that is old enough. */

@@ -41,20 +41,6 @@ static int session_hide_recorder(struct session *s)
 	return ret;
 }
 
-/* -F and -P: only these are traced in the host's buffers. */
-static int session_filter_pids(struct session *s)
-{
-	pid_t command = s->plan->filter_command && s->has_command ? s->command.pid : 0;
-	int ret = 0;
-
-	if (!s->plan->filter_command && !s->plan->pids.n)
-		return 0;
-	for (size_t i = 0; i < s->n_tracks && !ret; i++)
-		if (s->tracks[i].instance)
-			ret = instance_set_pids(s->tracks[i].instance, &s->plan->pids, command);
-	return ret;
-}
-
 /* Writes their present maps into the spool, as long as there are such processes. */
 static void session_keep_maps(struct session *s)
 {
@@ -188,31 +174,11 @@ static int start_hosts(struct session *s)
 	return ret;
 }
 
-/*
- * The hypervisor first, for its start blocks >= 100 ms; last the host, which takes no time. But setting up a
- * guest takes far longer while the hypervisor is traced, and a guest of trace-cmd's agent begins as soon as
- * it is set up: the hypervisor is started while such are about to, the host as soon as they have.
- */
-static int start_all(struct session *s)
-{
-	bool best_effort = s->plan->best_effort;
-	int ret = 0;
-
-	guests_ask_await(&s->guests);
-	if (s->remote)
-		ret = start_track(s, s->n_tracks - 1);
-	ret = ret ?: guests_ask_finish(&s->guests, best_effort);
-	if (ret)
-		return ret;
-	guests_ask_start(&s->guests);
-	if (guests_ask_tracing(&s->guests))
-		return start_hosts(s) ?: guests_ask_finish(&s->guests, best_effort);
-	return guests_ask_finish(&s->guests, best_effort) ?: start_hosts(s);
-}
-
 /* Readers first: the hypervisor's buffer is only polled while somebody reads it. */
 static int arm(struct session *s)
 {
+	const bool pids = s->plan->filter_command || s->plan->pids.n, best_effort = s->plan->best_effort;
+	const pid_t command = s->plan->filter_command && s->has_command ? s->command.pid : 0;
 	struct recorder_opts ro = { .sleep_us = s->plan->sleep_us,
 				    .rt_prio = s->plan->rt_prio,
 				    .ring = s->plan->ring,
@@ -225,10 +191,33 @@ static int arm(struct session *s)
 		ret = -ENOSPC;
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
 		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
-	ret = ret ?: guests_ask_add(&s->guests, s->plan->best_effort, s->recorder);
-	ret = ret ?: rotate_begin(s) ?: rings_start(s->rings, session_fail, s);
-	ret = ret ?: session_hide_recorder(s) ?: session_filter_pids(s) ?: session_region_begin(s);
-	return ret ?: start_all(s) ?: rotate_started(s);
+	ret = ret ?: guests_ask_add(&s->guests, best_effort, s->recorder);
+	ret = ret ?: rotate_begin(s) ?: rings_start(s->rings, session_fail, s) ?: session_hide_recorder(s);
+	/* -F and -P: only these are traced in the host's buffers */
+	for (size_t i = 0; pids && i < s->n_tracks && !ret; i++)
+		if (s->tracks[i].instance)
+			ret = instance_set_pids(s->tracks[i].instance, &s->plan->pids, command);
+	ret = ret ?: session_region_begin(s);
+	if (ret)
+		return ret;
+	/*
+	 * The hypervisor first, for its start blocks >= 100 ms; last the host, which takes no time. But
+	 * setting up a guest takes far longer while the hypervisor is traced, and a guest of trace-cmd's
+	 * agent begins as soon as it is set up: the hypervisor is started while such are about to, the host
+	 * as soon as they have.
+	 */
+	guests_ask_await(&s->guests);
+	if (s->remote)
+		ret = start_track(s, s->n_tracks - 1);
+	ret = ret ?: guests_ask_finish(&s->guests, best_effort);
+	if (ret)
+		return ret;
+	guests_ask_start(&s->guests);
+	if (guests_ask_tracing(&s->guests))
+		ret = start_hosts(s) ?: guests_ask_finish(&s->guests, best_effort);
+	else
+		ret = guests_ask_finish(&s->guests, best_effort) ?: start_hosts(s);
+	return ret ?: rotate_started(s);
 }
 
 /*

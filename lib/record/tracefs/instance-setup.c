@@ -75,10 +75,8 @@ static int match_name(const struct instance *i, const struct strlist *systems, c
 
 		if (hit && whole)
 			ret = strlist_add(out, systems->v[n]);
-		else if (hit)
-			ret = match_events(i, systems->v[n], event, out);
-		else if (!colon)
-			ret = match_events(i, systems->v[n], name, out);
+		else if (hit || !colon)
+			ret = match_events(i, systems->v[n], hit ? event : name, out);
 	}
 	free(system);
 	return ret;
@@ -195,7 +193,6 @@ out:
 }
 
 /* As trace-cmd does: first all that is to be on, then what -v takes away again. */
-/* A step of instance_setup(), and of instance_join(). */
 static int instance_setup_events(struct instance *i)
 {
 	const struct buffer_plan *b = i->buffer;
@@ -223,12 +220,8 @@ static int instance_setup_events(struct instance *i)
 
 /* ---- functions, sizes, CPUs ---- */
 
-/* trace-cmd's rule: other characters than a glob's make it a regular expression. */
-static bool is_regex(const char *name)
-{
-	return name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				 "0123456789_*?.:-")] != 0;
-}
+/* A glob's: by trace-cmd's rule other characters make it a regular expression. */
+#define GLOB_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_*?.:-"
 
 /* "func:traceoff", but not "func:mod:name" */
 static bool is_command(const char *name)
@@ -263,7 +256,7 @@ static int put_functions(struct instance *i, const char *opt, const char *path, 
 		if (is_command(names->v[n]))
 			continue;
 		ret = 0;
-		if (is_regex(names->v[n]))
+		if (names->v[n][strspn(names->v[n], GLOB_CHARS)])
 			ret = i->o.match ? i->o.match(undo_dirfd(i->undo), names->v[n], &lines) : -EINVAL;
 		else
 			buf_printf(&lines, "%s\n", names->v[n]);
@@ -285,21 +278,6 @@ out:
 	return ret;
 }
 
-static int put_command(struct instance *i, const char *path, const char *command)
-{
-	size_t mark = undo_mark(i->undo);
-	char *remove = str_printf("!%s", command);
-	int ret = remove ? undo_at_end(i->undo, path, remove) : -ENOMEM;
-
-	free(remove);
-	ret = ret ?: undo_poke(i->undo, path, command);
-	if (!ret)
-		return 0;
-	undo_drop(i->undo, mark);
-	instance_complain(i, LOG_ERROR, path, command, ret, NULL);
-	return ret;
-}
-
 static int instance_setup_functions(struct instance *i)
 {
 	static const char *const pids[] = { "set_ftrace_pid", "set_ftrace_notrace_pid" };
@@ -312,9 +290,21 @@ static int instance_setup_functions(struct instance *i)
 		return 0;
 	ret = put_functions(i, "-l", instance_file(i, path, "set_ftrace_filter"), &b->funcs);
 	/* "schedule:traceoff:1" stands in the same file, but lives by its own rules */
-	for (size_t n = 0; !ret && n < b->funcs.n; n++)
-		if (is_command(b->funcs.v[n]))
-			ret = put_command(i, path, b->funcs.v[n]);
+	for (size_t n = 0; !ret && n < b->funcs.n; n++) {
+		size_t mark = undo_mark(i->undo);
+		char *remove;
+
+		if (!is_command(b->funcs.v[n]))
+			continue;
+		remove = str_printf("!%s", b->funcs.v[n]);
+		ret = remove ? undo_at_end(i->undo, path, remove) : -ENOMEM;
+		free(remove);
+		ret = ret ?: undo_poke(i->undo, path, b->funcs.v[n]);
+		if (ret) {
+			undo_drop(i->undo, mark);
+			instance_complain(i, LOG_ERROR, path, b->funcs.v[n], ret, NULL);
+		}
+	}
 	/* function_graph has a file of its own for -n, in the top directory */
 	instance_file(i, path, graph && top ? "set_graph_notrace" : "set_ftrace_notrace");
 	ret = ret ?: put_functions(i, "-n", path, &b->notrace);
@@ -425,17 +415,6 @@ static int setup_quiet(struct instance *i)
 	return ret;
 }
 
-static int setup_clock(struct instance *i)
-{
-	const char *wanted = i->buffer->clock ? i->buffer->clock : i->o.clock;
-	char path[INSTANCE_PATH];
-	int ret;
-
-	instance_file(i, path, "trace_clock");
-	ret = wanted ? instance_put(i, path, wanted, path) : 0;
-	return ret ?: instance_note_clock(i);
-}
-
 /*
  * A change of the sub-buffers' size resizes the buffer, so its own size is put
  * back after it as well as before.
@@ -529,8 +508,15 @@ static bool empty_error_log(struct instance *i, bool clear)
 
 int instance_setup(struct instance *i)
 {
+	const char *clock = i->buffer->clock ? i->buffer->clock : i->o.clock;
 	bool clean = empty_error_log(i, false);
-	int ret = setup_quiet(i) ?: setup_clock(i) ?: setup_size(i) ?: setup_cpumask(i) ?: setup_options(i);
+	char path[INSTANCE_PATH];
+	int ret = setup_quiet(i);
+
+	instance_file(i, path, "trace_clock");
+	if (!ret && clock)
+		ret = instance_put(i, path, clock, path);
+	ret = ret ?: instance_note_clock(i) ?: setup_size(i) ?: setup_cpumask(i) ?: setup_options(i);
 
 	/* files of the top directory, whatever the buffer */
 	if (!ret && i->o.plan->cmdlines_size)

@@ -95,46 +95,31 @@ static void add_trigger(struct buf *out, const char *line)
 	buf_addstr(out, "\n");
 }
 
-static int list_add_line(int dirfd, const char *path, const char *line, struct buf *out)
-{
-	int soft;
-
-	switch (list_kind(path)) {
-	case LIST_EVENTS:
-		soft = soft_only(dirfd, path, line);
-		if (soft < 0)
-			return soft;
-		if (!soft)
-			buf_printf(out, "%s\n", line);
-		break;
-	case LIST_FUNCS:
-		if (!strchr(line, ':') || strstr(line, ":mod:"))
-			add_func(out, line, false);
-		break;
-	case LIST_GRAPH:
-		add_func(out, line, true);
-		break;
-	case LIST_TRIGGER:
-		add_trigger(out, line);
-		break;
-	case LIST_PIDS:
-	case LIST_OTHER:
-		buf_printf(out, "%s\n", line);
-		break;
-	}
-	return 0;
-}
-
 int list_read(int dirfd, const char *path, struct buf *out)
 {
+	enum list_kind kind = list_kind(path);
 	struct strlist lines = { 0 };
 	int ret = read_lines_at(dirfd, path, LIST_MAX, &lines);
 
-	for (size_t i = 0; i < lines.n && !ret; i++)
-		if (*lines.v[i] && *lines.v[i] != '#' && strcmp(lines.v[i], "no pid"))
-			ret = list_add_line(dirfd, path, lines.v[i], out);
+	for (size_t i = 0; i < lines.n && ret >= 0; i++) {
+		const char *line = lines.v[i];
+
+		if (!*line || *line == '#' || !strcmp(line, "no pid"))
+			continue;
+		ret = kind == LIST_EVENTS ? soft_only(dirfd, path, line) : 0;
+		if (ret)
+			continue;
+		if (kind == LIST_TRIGGER)
+			add_trigger(out, line);
+		else if (kind == LIST_GRAPH)
+			add_func(out, line, true);
+		else if (kind != LIST_FUNCS)
+			buf_printf(out, "%s\n", line);
+		else if (!strchr(line, ':') || strstr(line, ":mod:"))
+			add_func(out, line, false);
+	}
 	strlist_release(&lines);
-	return ret ?: buf_status(out);
+	return ret < 0 ? ret : buf_status(out);
 }
 
 /*

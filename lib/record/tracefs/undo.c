@@ -136,19 +136,6 @@ static int journal_parse_line(struct journal *j, char *line, off_t at)
 	return journal_keep(j, op, path, value ? value : "", at);
 }
 
-/* Creates the file in dirfd (-EEXIST) and locks it; path NULL: in memory only. */
-static int journal_create(struct journal *j, int dirfd, const char *path)
-{
-	*j = (struct journal){ .fd = -1 };
-	if (!path)
-		return 0;
-	j->fd = openat(dirfd, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (j->fd < 0)
-		return -errno;
-	flock(j->fd, LOCK_EX | LOCK_NB);
-	return 0;
-}
-
 static int journal_parse(struct journal *j, const struct buf *text, size_t *number)
 {
 	struct cursor c = cursor_at(text->data, text->len);
@@ -300,14 +287,18 @@ int undo_open(struct undo **out, const char *tracing_dir, int dirfd, const char 
 
 	if (ret)
 		return ret;
-	ret = journal_create(&u->journal, dirfd, journal);
-	if (!ret) {
-		*out = u;
-		return 0;
+	if (journal) {
+		u->journal.fd = openat(dirfd, journal, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (u->journal.fd < 0) {
+			ret = -errno;
+			log_err(log, "cannot create the journal '%s': %s", journal, strerror(-ret));
+			undo_free(u);
+			return ret;
+		}
+		flock(u->journal.fd, LOCK_EX | LOCK_NB);
 	}
-	log_err(log, "cannot create the journal '%s': %s", journal, strerror(-ret));
-	undo_free(u);
-	return ret;
+	*out = u;
+	return 0;
 }
 
 int undo_load(struct undo **out, const char *tracing_dir, int dirfd, const char *journal,

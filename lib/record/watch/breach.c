@@ -77,39 +77,31 @@ static bool breach_halts(struct watcher *w, const struct watch_sum *s)
 	return s->kind == WATCH_EXIT && (!strcmp(reason, "WFx") || !strcasecmp(reason, "HLT"));
 }
 
-/* The largest value of a vCPU; *of: NULL where there is none. */
-static double breach_worst(const struct breach_metric *m, struct watcher *w, const struct watch_vcpu **of)
+bool breach_holds(struct breach *b, struct watcher *w, uint64_t now, char worst[300])
 {
+	const struct breach_metric *m = b->metric;
 	const struct watch_sums *sums = &w->sums;
+	const struct watch_vcpu *v = NULL;
+	char vcpu[280] = "";
 	double most = 0;
 
-	*of = NULL;
 	for (size_t i = 0; i < HYP_REASONS && w->hyp.n && !m->value; i++)
 		most += w->hyp.shares[i][(w->hyp.n - 1) % HYP_WINDOWS];
 	for (const struct watch_sum *s = sums->v; s < sums->v + sums->n && m->value; s++) {
 		double value = s->kind == m->kind ? m->value(&s->last, w->interval) : 0;
 
 		if (value > most && !breach_halts(w, s)) {
-			*of = watch_vcpu_find(w->vcpus, w->n_vcpus, s->pid);
+			v = watch_vcpu_find(w->vcpus, w->n_vcpus, s->pid);
 			most = value;
 		}
 	}
-	return most;
-}
-
-bool breach_holds(struct breach *b, struct watcher *w, uint64_t now, char worst[300])
-{
-	const struct watch_vcpu *v;
-	double value = breach_worst(b->metric, w, &v);
-	char vcpu[280] = "";
-
 	if (v)
 		snprintf(vcpu, sizeof(vcpu), "%s:%u ", v->vm, v->cpu);
-	if (b->metric->units == share_units)
-		snprintf(worst, 300, "%s%.1f %%", vcpu, value * 100);
+	if (m->units == share_units)
+		snprintf(worst, 300, "%s%.1f %%", vcpu, most * 100);
 	else
-		snprintf(worst, 300, "%s%.3f ms", vcpu, value / 1e6);
-	if (!(value > b->limit)) {
+		snprintf(worst, 300, "%s%.3f ms", vcpu, most / 1e6);
+	if (!(most > b->limit)) {
 		b->since = 0;
 		return false;
 	}

@@ -125,25 +125,6 @@ static int window_text(const struct remote *r, struct buf *text)
 	return ret;
 }
 
-/* Switched on for that time only. */
-static int window_record_all(struct hyp_windows *h, struct remote *r, uint64_t ns)
-{
-	const struct timespec pause = { .tv_sec = (time_t)(ns / UNIT_S), .tv_nsec = (long)(ns % UNIT_S) };
-	uint64_t from, to;
-	struct buf text = { 0 };
-	int ret = r->source.ops->start(&r->source), error;
-
-	from = boot_ns();
-	if (!ret)
-		nanosleep(&pause, NULL);
-	to = boot_ns();
-	error = r->source.ops->stop(&r->source);
-	ret = ret ?: error ?: window_text(r, &text);
-	ret = ret ?: hyp_window_add(h, &r->events, text.data, text.len, r->source.n_cpus, from, to);
-	buf_release(&text);
-	return ret;
-}
-
 int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *journal, uint64_t ns,
 		    const struct log *log)
 {
@@ -151,8 +132,10 @@ int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *
 	const struct buffer_plan b = {
 		.name = REMOTE_HYP, .is_hyp = true, .events = events, .n_events = 2, .size_kb = WINDOW_KB
 	};
+	const struct timespec pause = { .tv_sec = (time_t)(ns / UNIT_S), .tv_nsec = (long)(ns % UNIT_S) };
 	/* the first window says what is there */
 	const struct log *first = h->n + h->missed ? NULL : log;
+	uint64_t from, to;
 	struct remote *r = NULL;
 	struct undo *u = NULL;
 	char on[8] = "";
@@ -167,7 +150,20 @@ int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *
 	if (!ret && !read_line_at(r->dirfd, on, sizeof(on), "tracing_on") && *on == '1')
 		ret = -EBUSY;
 	ret = ret ?: hypevents_number(&r->events, 1) ?: remote_setup(r, &b, false);
-	ret = ret ?: window_record_all(h, r, ns);
+	if (!ret) { /* switched on for that time only */
+		struct buf text = { 0 };
+		int error;
+
+		ret = r->source.ops->start(&r->source);
+		from = boot_ns();
+		if (!ret)
+			nanosleep(&pause, NULL);
+		to = boot_ns();
+		error = r->source.ops->stop(&r->source);
+		ret = ret ?: error ?: window_text(r, &text);
+		ret = ret ?: hyp_window_add(h, &r->events, text.data, text.len, r->source.n_cpus, from, to);
+		buf_release(&text);
+	}
 	remote_free(r);
 	failed = u ? undo_all(u) : 0;
 	undo_free(u);

@@ -64,31 +64,11 @@ static void metric_series(struct metrics *m, const struct metric *t, const char 
 	buf_addstr(m->out, "\"");
 }
 
-static void metric_histogram(struct metrics *m, const struct metric *t, const struct watch_vcpu *v,
-			     const struct watch_sum *s)
-{
-	uint64_t below = 0;
-	char seconds[32];
-
-	for (unsigned int i = 0; i < WATCH_BUCKETS; i++) {
-		bool last = i == WATCH_BUCKETS - 1;
-
-		below += s->all.buckets[i];
-		metric_series(m, t, "_bucket", v, s);
-		buf_printf(m->out, ",le=\"%s\"} %llu\n",
-			   last ? "+Inf" : seconds_text(WATCH_BOUND_NS(i), seconds),
-			   (unsigned long long)below);
-	}
-	metric_series(m, t, "_sum", v, s);
-	buf_printf(m->out, "} %s\n", seconds_text(s->all.ns, seconds));
-	metric_series(m, t, "_count", v, s);
-	buf_printf(m->out, "} %llu\n", (unsigned long long)s->all.n);
-}
-
 static void metric_write(struct metrics *m, const struct metric *t, const struct watch_vcpu *v,
 			 const struct watch_sum *s)
 {
 	size_t series = t->histogram ? WATCH_BUCKETS + 2 : 1;
+	uint64_t below = 0;
 	char text[32];
 
 	if (m->series + series > m->w->o->max_series) {
@@ -96,16 +76,27 @@ static void metric_write(struct metrics *m, const struct metric *t, const struct
 		return;
 	}
 	m->series += series;
-	if (t->histogram) {
-		metric_histogram(m, t, v, s);
+	if (!t->histogram) {
+		if (s->kind == WATCH_EXIT)
+			snprintf(text, sizeof(text), "%llu", (unsigned long long)s->all.n);
+		else
+			seconds_text(watcher_ns(s), text);
+		metric_series(m, t, "", v, s);
+		buf_printf(m->out, "} %s\n", text);
 		return;
 	}
-	if (s->kind == WATCH_EXIT)
-		snprintf(text, sizeof(text), "%llu", (unsigned long long)s->all.n);
-	else
-		seconds_text(watcher_ns(s), text);
-	metric_series(m, t, "", v, s);
-	buf_printf(m->out, "} %s\n", text);
+	for (unsigned int i = 0; i < WATCH_BUCKETS; i++) {
+		bool last = i == WATCH_BUCKETS - 1;
+
+		below += s->all.buckets[i];
+		metric_series(m, t, "_bucket", v, s);
+		buf_printf(m->out, ",le=\"%s\"} %llu\n",
+			   last ? "+Inf" : seconds_text(WATCH_BOUND_NS(i), text), (unsigned long long)below);
+	}
+	metric_series(m, t, "_sum", v, s);
+	buf_printf(m->out, "} %s\n", seconds_text(s->all.ns, text));
+	metric_series(m, t, "_count", v, s);
+	buf_printf(m->out, "} %llu\n", (unsigned long long)s->all.n);
 }
 
 static void metric_head(struct metrics *m, const char *name, const char *type, const char *help)
@@ -119,35 +110,17 @@ static void metric_number(struct metrics *m, const char *name, const char *type,
 	buf_printf(m->out, "%s %llu\n", name, (unsigned long long)n);
 }
 
-/* Means of the last windows with their errors. Without --hyp-window they have no series. */
-static void metrics_hyp(struct metrics *m)
+void watcher_metrics(struct watcher *w, struct buf *out)
 {
+	/* means of the last windows with their errors; without --hyp-window they have no series */
 	static const struct {
 		const char *name, *help;
 	} parts[] = { { "hyptrace_hyp_time_ratio",
 			"Share of all CPUs' time in the hypervisor, by reason: mean of the last windows." },
 		      { "hyptrace_hyp_time_ratio_error", "Standard error of that mean." } };
-	const struct hyp_windows *h = &m->w->hyp;
-	double of[2];
-
-	for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
-		metric_head(m, parts[k].name, "gauge", parts[k].help);
-		for (size_t i = 0; i < HYP_REASONS && hyp_windows_mean(h, i, &of[0], &of[1]); i++)
-			if (of[0] > 0)
-				buf_printf(m->out, "%s{reason=\"%s\"} %.9f\n", parts[k].name,
-					   hyp_windows_reason(i), of[k]);
-	}
-	metric_number(m, "hyptrace_hyp_windows_total", "counter",
-		      "Windows in which the hypervisor was sampled.", h->n);
-	metric_number(m, "hyptrace_hyp_missed_windows_total", "counter",
-		      "Windows that were not taken, because its buffer was in use or lost events.",
-		      h->missed);
-}
-
-void watcher_metrics(struct watcher *w, struct buf *out)
-{
 	struct metrics m = { .w = w, .out = out };
 	char seconds[32];
+	double of[2];
 
 	for (const struct metric *t = metric_table; t < metric_table + ARRAY_SIZE(metric_table); t++) {
 		const struct watch_vcpu *v;
@@ -157,7 +130,18 @@ void watcher_metrics(struct watcher *w, struct buf *out)
 		while ((s = watcher_next(w, s, t->from, t->to, &v)))
 			metric_write(&m, t, v, s);
 	}
-	metrics_hyp(&m);
+	for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
+		metric_head(&m, parts[k].name, "gauge", parts[k].help);
+		for (size_t i = 0; i < HYP_REASONS && hyp_windows_mean(&w->hyp, i, &of[0], &of[1]); i++)
+			if (of[0] > 0)
+				buf_printf(out, "%s{reason=\"%s\"} %.9f\n", parts[k].name,
+					   hyp_windows_reason(i), of[k]);
+	}
+	metric_number(&m, "hyptrace_hyp_windows_total", "counter",
+		      "Windows in which the hypervisor was sampled.", w->hyp.n);
+	metric_number(&m, "hyptrace_hyp_missed_windows_total", "counter",
+		      "Windows that were not taken, because its buffer was in use or lost events.",
+		      w->hyp.missed);
 	metric_number(&m, "hyptrace_watch_vcpus", "gauge", "vCPUs that are watched.", w->n_vcpus);
 	metric_number(&m, "hyptrace_watch_dropped_total", "counter",
 		      "Events that found no room in a histogram.", w->dropped);

@@ -5,27 +5,23 @@
 #include <arpa/inet.h>
 #include <unistd.h>
 
-static bool host_is_loopback(const char *host)
-{
-	struct in_addr four;
-	struct in6_addr six;
-
-	if (inet_pton(AF_INET, host, &four) == 1)
-		return ntohl(four.s_addr) >> 24 == 127;
-	return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
-
 int serve_parse(struct transport_addr *a, const char *text)
 {
 	char *tcp = str_printf("tcp:%s", text);
+	struct in_addr four;
+	struct in6_addr six;
+	bool loopback;
 	int ret;
 
 	*a = (struct transport_addr){ 0 };
 	ret = !tcp ? -ENOMEM : transport_parse(a, !strncmp(text, "unix:", 5) ? text : tcp);
 	free(tcp);
-	if (!ret && a->kind == TRANSPORT_TCP && (!a->port || !host_is_loopback(a->host)))
-		ret = -EINVAL;
-	return ret;
+	if (ret || a->kind != TRANSPORT_TCP)
+		return ret;
+	loopback = inet_pton(AF_INET, a->host, &four) == 1
+			   ? ntohl(four.s_addr) >> 24 == 127
+			   : inet_pton(AF_INET6, a->host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+	return a->port && loopback ? 0 : -EINVAL;
 }
 
 #ifdef HYPTRACE_MICROHTTPD

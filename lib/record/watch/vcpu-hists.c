@@ -71,9 +71,11 @@ static const struct watch_pair exit_x86_pair = {
 	.hists = { { "pid,reason,lat.log2", "" } },
 };
 
-/* Prints the commands of a shell by libtracefs: echo 'LINE' >> FILE. False: no such event or field, or no
- * memory. */
-static bool pair_print(struct watcher *w, const struct watch_pair *p, struct trace_seq *out)
+/*
+ * lines: the synthetic event, the trigger of its start, that of its end; without filters. By the commands of
+ * a shell that libtracefs prints: echo 'LINE' >> FILE. -ENOENT: no such event or field, or no memory for it.
+ */
+static int pair_lines(struct watcher *w, const struct watch_pair *p, struct strlist *lines)
 {
 	struct tracefs_synth *s = tracefs_synth_alloc(w->tep, p->name, p->start[0], p->start[1], p->end[0],
 						      p->end[1], p->start[2], p->end[2], NULL);
@@ -81,6 +83,10 @@ static bool pair_print(struct watcher *w, const struct watch_pair *p, struct tra
 	bool bad = !s || tracefs_synth_add_end_field(s, p->end[2], "pid") ||
 		   tracefs_synth_add_compare_field(s, TRACEFS_TIMESTAMP, TRACEFS_TIMESTAMP,
 						   TRACEFS_SYNTH_DELTA_END, "lat");
+	struct trace_seq seq;
+	char *save, *part;
+	bool quoted = false;
+	int ret = 0;
 
 	for (size_t i = 0; i < 2 && !bad; i++) {
 		const char *const *start = p->fields[i], *const *end = p->end_fields[i];
@@ -88,22 +94,11 @@ static bool pair_print(struct watcher *w, const struct watch_pair *p, struct tra
 		bad = (*start && tracefs_synth_add_start_field(s, start[0], start[1])) ||
 		      (*end && tracefs_synth_add_end_field(s, end[0], end[1]));
 	}
-	bad = bad || tracefs_synth_echo_cmd(out, s) || out->state != TRACE_SEQ__GOOD;
+	trace_seq_init(&seq);
+	bad = bad || tracefs_synth_echo_cmd(&seq, s) || seq.state != TRACE_SEQ__GOOD;
 	if (s)
 		tracefs_synth_free(s);
-	return !bad;
-}
-
-/* lines: the synthetic event, the trigger of its start, that of its end; without filters. */
-static int pair_lines(struct watcher *w, const struct watch_pair *p, struct strlist *lines)
-{
-	struct trace_seq seq;
-	char *save, *part;
-	bool quoted = false;
-	int ret = 0;
-
-	trace_seq_init(&seq);
-	part = pair_print(w, p, &seq) ? strtok_r(seq.buffer, "'", &save) : NULL;
+	part = bad ? NULL : strtok_r(seq.buffer, "'", &save);
 	for (; part && !ret; part = strtok_r(NULL, "'", &save), quoted = !quoted)
 		ret = quoted ? strlist_add(lines, part) : 0;
 	trace_seq_destroy(&seq);

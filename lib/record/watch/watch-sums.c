@@ -61,8 +61,9 @@ int watch_sums_add(struct watch_sums *s, enum watch_kind kind, const struct hist
 
 /* The names of one vCPU: those that took most since the last look get a series, in place of those that took
  * least. */
-static void names_choose(struct watch_sum *stolen, struct watch_sum *v, size_t n, size_t top)
+static void names_settle(struct watch_sum *stolen, struct watch_sum *v, size_t n, size_t top)
 {
+	uint64_t named;
 	size_t shown = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -79,10 +80,10 @@ static void names_choose(struct watch_sum *stolen, struct watch_sum *v, size_t n
 				*of = &v[i];
 		}
 		if (!most || most->all.ns == most->seen.ns)
-			return;
+			break;
 		if (shown == top) {
 			if (!least || least->all.ns - least->seen.ns >= most->all.ns - most->seen.ns)
-				return;
+				break;
 			least->shown = false;
 			stolen->from += least->seen.ns - least->from;
 			shown--;
@@ -91,13 +92,6 @@ static void names_choose(struct watch_sum *stolen, struct watch_sum *v, size_t n
 		most->from = most->seen.ns;
 		shown++;
 	}
-}
-
-static void names_settle(struct watch_sum *stolen, struct watch_sum *v, size_t n, size_t top)
-{
-	uint64_t named;
-
-	names_choose(stolen, v, n, top);
 	named = stolen->from;
 	for (size_t i = 0; i < n; i++)
 		named += v[i].shown ? v[i].all.ns - v[i].from : 0;

@@ -103,22 +103,6 @@ int watcher_open(struct watcher **out, const struct watcher_opts *o)
 	return 0;
 }
 
-/* One window, by a journal of its own: the buffer's lock is free between two of them. */
-static int hyp_sample(struct watcher *w)
-{
-	char *journal = w->o->journal ? str_printf("%s" WATCH_HYP_JOURNAL, w->o->journal) : NULL;
-	int ret = w->o->journal && !journal
-			  ? -ENOMEM
-			  : hyp_window_take(&w->hyp, w->o->tracing_dir, journal, w->o->hyp_window, w->o->log);
-
-	free(journal);
-	if (ret == -ENOENT) {
-		w->no_hyp = w->part = true;
-		ret = 0;
-	}
-	return ret;
-}
-
 int watcher_look(struct watcher *w)
 {
 	struct hist_totals totals;
@@ -132,8 +116,18 @@ int watcher_look(struct watcher *w)
 	ret = ret ?: watch_sums_settle(&w->sums, w->vcpus, w->n_vcpus, w->o->top);
 	if (ret)
 		return ret;
-	if (w->o->hyp_window && !w->no_hyp)
-		ret = hyp_sample(w);
+	if (w->o->hyp_window && !w->no_hyp) {
+		/* one window, by a journal of its own: the buffer's lock is free between two of them */
+		char *journal = w->o->journal ? str_printf("%s" WATCH_HYP_JOURNAL, w->o->journal) : NULL;
+
+		ret = w->o->journal && !journal ? -ENOMEM
+						: hyp_window_take(&w->hyp, w->o->tracing_dir, journal,
+								  w->o->hyp_window, w->o->log);
+		free(journal);
+		w->no_hyp = ret == -ENOENT;
+		w->part |= w->no_hyp;
+		ret = w->no_hyp ? 0 : ret;
+	}
 	w->dropped = w->emptied + totals.dropped + totals.bad + w->sums.no_room;
 	if (!ret && (totals.dropped || totals.entries > VCPU_HISTS_SIZE / 4 * 3))
 		ret = histograms_empty(w);
