@@ -178,47 +178,45 @@ static int meta_options(struct out *w)
 	       dat_options_add(o, DAT_DONE, &next, sizeof(next));
 }
 
-static int meta_all(struct out *w)
+int meta_make(const struct serving *s)
 {
 	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '7', 0 };
 	const uint8_t machine[] = { __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, 8 };
-	uint64_t options_at, at;
-
-	dat_out_write(&w->o, magic, sizeof(magic));
-	dat_out_write(&w->o, machine, sizeof(machine));
-	dat_out_u32(&w->o, w->s->page_size);
-	/* compression's name and version */
-	dat_out_write(&w->o, "none\0", 6);
-	options_at = w->o.pos;
-	dat_out_u64(&w->o, 0);
-	meta_sections(w);
-	meta_check(w, meta_options(w));
-	at = w->o.pos;
-	meta_begin(w, DAT_DONE, "options");
-	for (size_t i = 0; i < w->options.n; i++) {
-		const struct dat_option *o = &w->options.v[i];
-
-		dat_out_u16(&w->o, o->id);
-		dat_out_u32(&w->o, o->len);
-		dat_out_write(&w->o, o->data, o->len);
-	}
-	meta_end(w);
-	dat_out_patch(&w->o, options_at, at);
-	/* its own name is in it too */
-	meta_begin(w, DAT_STRINGS, "strings");
-	dat_out_write(&w->o, w->strings.data, w->strings.len);
-	meta_end(w);
-	return w->strings.bad ? -ENOMEM : dat_out_flush(&w->o);
-}
-
-int meta_make(const struct serving *s)
-{
 	struct out w = { .s = s };
 	int fd = memfd_create("metadata", MFD_CLOEXEC), ret;
+	uint64_t options_at, at;
 
 	if (fd < 0)
 		return -errno;
-	ret = dat_out_init(&w.o, fd) ?: meta_all(&w);
+	ret = dat_out_init(&w.o, fd);
+	if (ret)
+		goto out;
+	dat_out_write(&w.o, magic, sizeof(magic));
+	dat_out_write(&w.o, machine, sizeof(machine));
+	dat_out_u32(&w.o, s->page_size);
+	/* compression's name and version */
+	dat_out_write(&w.o, "none\0", 6);
+	options_at = w.o.pos;
+	dat_out_u64(&w.o, 0);
+	meta_sections(&w);
+	meta_check(&w, meta_options(&w));
+	at = w.o.pos;
+	meta_begin(&w, DAT_DONE, "options");
+	for (size_t i = 0; i < w.options.n; i++) {
+		const struct dat_option *o = &w.options.v[i];
+
+		dat_out_u16(&w.o, o->id);
+		dat_out_u32(&w.o, o->len);
+		dat_out_write(&w.o, o->data, o->len);
+	}
+	meta_end(&w);
+	dat_out_patch(&w.o, options_at, at);
+	/* its own name is in it too */
+	meta_begin(&w, DAT_STRINGS, "strings");
+	dat_out_write(&w.o, w.strings.data, w.strings.len);
+	meta_end(&w);
+	ret = w.strings.bad ? -ENOMEM : dat_out_flush(&w.o);
+out:
 	dat_out_release(&w.o);
 	dat_options_release(&w.options);
 	buf_release(&w.strings);

@@ -195,22 +195,16 @@ bool allow_trigger(const struct strlist *allow, const struct trigger_plan *t)
 	return is_allowed(allow, name, t->event + system + 1);
 }
 
-struct narrow {
-	const struct strlist *allow;
-	const struct buffer_plan *old;
-	struct buffer_plan out; /* its events only */
-	size_t dropped;
-};
-
-static int narrow_add(struct narrow *nw, const struct event_plan *e, const char *system, const char *event)
+static int narrow_add(struct buffer_plan *out, const struct event_plan *e, const char *system,
+		      const char *event)
 {
 	struct event_plan *one;
 	char name[520];
 
-	if (nw->out.n_events == NARROWED_MAX)
+	if (out->n_events == NARROWED_MAX)
 		return -E2BIG;
 	snprintf(name, sizeof(name), "%s:%s", system, event);
-	one = buffer_plan_add_event(&nw->out, name, e->negate);
+	one = buffer_plan_add_event(out, name, e->negate);
 	if (!one)
 		return -ENOMEM;
 	if (e->filter && !(one->filter = strdup(e->filter)))
@@ -221,7 +215,9 @@ static int narrow_add(struct narrow *nw, const struct event_plan *e, const char 
 	return 0;
 }
 
-static int narrow_plan(struct narrow *nw, int dirfd)
+/* Adds the allowed ones of old's events to out. */
+static int narrow_plan(const struct strlist *allow, int dirfd, const struct buffer_plan *old,
+		       struct buffer_plan *out, size_t *dropped)
 {
 	struct strlist systems = { 0 };
 	int ret = read_dir_at(dirfd, "events", &systems);
@@ -238,15 +234,15 @@ static int narrow_plan(struct narrow *nw, int dirfd)
 			snprintf(path, sizeof(path), "events/%s/%s/.", system, event);
 			if (!file_there(dirfd, path))
 				continue;
-			for (size_t k = 0; k < nw->old->n_events && !ret; k++) {
-				const struct event_plan *e = &nw->old->events[k];
+			for (size_t k = 0; k < old->n_events && !ret; k++) {
+				const struct event_plan *e = &old->events[k];
 
 				if (!event_matches(e->name, system, event))
 					continue;
-				if (is_allowed(nw->allow, system, event))
-					ret = narrow_add(nw, e, system, event);
+				if (is_allowed(allow, system, event))
+					ret = narrow_add(out, e, system, event);
 				else if (!e->negate)
-					nw->dropped++;
+					++*dropped;
 			}
 		}
 		strlist_release(&events);
@@ -293,28 +289,29 @@ static const char *way_around(const struct buffer_plan *b)
 int allow_apply(const struct strlist *allow, int dirfd, struct buffer_plan *b, const struct log *log,
 		char **why)
 {
-	struct narrow nw = { .allow = allow, .old = b };
+	struct buffer_plan out = { 0 }; /* its events only */
+	size_t dropped = 0;
 	const char *way;
 	int ret;
 
 	if (!allow->n)
 		return 0;
 	way = way_around(b);
-	ret = way ? -EACCES : narrow_plan(&nw, dirfd);
-	if (!ret && b->n_events && !nw.out.n_events) {
+	ret = way ? -EACCES : narrow_plan(allow, dirfd, b, &out, &dropped);
+	if (!ret && b->n_events && !out.n_events) {
 		way = "none of these events is allowed here";
 		ret = -EACCES;
 	}
 	if (way)
 		*why = strdup(way);
 	if (ret) {
-		event_plans_release(nw.out.events, nw.out.n_events);
+		event_plans_release(out.events, out.n_events);
 		return ret;
 	}
-	if (nw.dropped)
-		log_warn(log, "%zu events of the request are not allowed and left out", nw.dropped);
+	if (dropped)
+		log_warn(log, "%zu events of the request are not allowed and left out", dropped);
 	event_plans_release(b->events, b->n_events);
-	b->events = nw.out.events;
-	b->n_events = nw.out.n_events;
+	b->events = out.events;
+	b->n_events = out.n_events;
 	return 0;
 }

@@ -224,50 +224,46 @@ static void pending_serve(struct server *s, size_t i)
 		pending_refuse(s, i, "only TRACE_REQ makes sense first");
 }
 
-/* 1: asked to end. */
-static int server_step(struct server *s)
-{
-	struct pollfd p[3 + PENDING_MAX] = {
-		{ .fd = s->a->signal_fd, .events = POLLIN },
-		{ .fd = s->done_fd, .events = POLLIN },
-		{ .fd = room_from(s) ? -1 : s->a->listen_fd, .events = POLLIN },
-	};
-	size_t n = s->n_pending;
-	/* when the oldest connection is dropped, or new ones can be accepted */
-	int64_t next = room_from(s) ?: INT64_MAX, now;
-	int ms = -1;
-
-	for (size_t i = 0; i < n; i++)
-		p[3 + i] = (struct pollfd){ .fd = s->pending[i]->fd, .events = POLLIN };
-	if (n && s->pending[0]->deadline < next)
-		next = s->pending[0]->deadline;
-	if (next != INT64_MAX)
-		ms = next > msg_now() ? (int)(next - msg_now()) : 0;
-	if (poll(p, 3 + n, ms) < 0)
-		return errno == EINTR ? 0 : -errno;
-	if (p[0].revents)
-		return 1;
-	if (p[1].revents)
-		end_serving(s);
-	/* from the last one, for they move up when one goes */
-	for (size_t i = n; i-- > 0;)
-		if (p[3 + i].revents)
-			pending_serve(s, i);
-	if (p[2].revents)
-		accept_some(s);
-	now = msg_now();
-	while (s->n_pending && s->pending[0]->deadline <= now)
-		pending_drop(s, 0, true);
-	return 0;
-}
-
 int serve(struct agent *a)
 {
 	struct server s = { .a = a, .done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
 	int ret = s.done_fd < 0 ? -errno : 0;
 
-	while (!ret)
-		ret = server_step(&s);
+	while (!ret) {
+		struct pollfd p[3 + PENDING_MAX] = {
+			{ .fd = a->signal_fd, .events = POLLIN },
+			{ .fd = s.done_fd, .events = POLLIN },
+			{ .fd = room_from(&s) ? -1 : a->listen_fd, .events = POLLIN },
+		};
+		size_t n = s.n_pending;
+		/* when the oldest connection is dropped, or new ones can be accepted */
+		int64_t next = room_from(&s) ?: INT64_MAX, now;
+		int ms = -1;
+
+		for (size_t i = 0; i < n; i++)
+			p[3 + i] = (struct pollfd){ .fd = s.pending[i]->fd, .events = POLLIN };
+		if (n && s.pending[0]->deadline < next)
+			next = s.pending[0]->deadline;
+		if (next != INT64_MAX)
+			ms = next > msg_now() ? (int)(next - msg_now()) : 0;
+		if (poll(p, 3 + n, ms) < 0) {
+			ret = errno == EINTR ? 0 : -errno;
+			continue;
+		}
+		if (p[0].revents) /* asked to end */
+			break;
+		if (p[1].revents)
+			end_serving(&s);
+		/* from the last one, for they move up when one goes */
+		for (size_t i = n; i-- > 0;)
+			if (p[3 + i].revents)
+				pending_serve(&s, i);
+		if (p[2].revents)
+			accept_some(&s);
+		now = msg_now();
+		while (s.n_pending && s.pending[0]->deadline <= now)
+			pending_drop(&s, 0, true);
+	}
 	if (s.serving) {
 		serving_cancel(s.serving);
 		end_serving(&s);
@@ -275,5 +271,5 @@ int serve(struct agent *a)
 	while (s.n_pending)
 		pending_drop(&s, 0, true);
 	fd_close(&s.done_fd);
-	return ret < 0 ? ret : 0;
+	return ret;
 }

@@ -213,20 +213,14 @@ static void *sync_thread(void *arg)
 }
 
 /* Waits for the recorder's last pass, at most the agent's timeout without a message. */
-static void sync_finish(struct sync *s)
-{
-	if (!s || !s->running)
-		return;
-	eventfd_write(s->finish_fd, 1);
-	pthread_join(s->thread, NULL);
-	s->running = false;
-}
-
 static void sync_free(struct sync *s)
 {
 	if (!s)
 		return;
-	sync_finish(s);
+	if (s->running) {
+		eventfd_write(s->finish_fd, 1);
+		pthread_join(s->thread, NULL);
+	}
 	clock_marker_free(s->clock);
 	fd_close(&s->finish_fd);
 	free(s);
@@ -289,32 +283,6 @@ static void serving_put_back(struct serving *s)
 	s->undo = NULL;
 }
 
-static int serving_find_facts(struct serving *s)
-{
-	struct page_layout layout = { 0 };
-	char path[INSTANCE_PATH], *kb = NULL;
-	uint64_t n = 0;
-	int ret = undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock);
-
-	if (ret)
-		return ret;
-	/* the instance's own sub-buffer size, where the kernel has one; else header_page's */
-	if (!undo_read(s->undo, instance_file(s->inst, path, "buffer_subbuf_size_kb"), &kb) &&
-	    !parse_u64(kb, &n) && n && n <= 1024)
-		s->page_size = (uint32_t)n * 1024;
-	else
-		ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
-	free(kb);
-	if (!ret && !s->page_size)
-		s->page_size = layout.size;
-	ret = ret ?: tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"), &s->n_cpus);
-	if (ret)
-		return ret;
-	if (s->n_cpus > MSG_CPUS_MAX)
-		s->n_cpus = MSG_CPUS_MAX;
-	return s->n_cpus ? 0 : -ENODEV;
-}
-
 /* The recording continues without samples: the answer lacks them. */
 static void serving_open_profile(struct serving *s)
 {
@@ -345,6 +313,9 @@ static void serving_open_profile(struct serving *s)
 static int serving_setup(struct serving *s)
 {
 	struct instance_opts o = { .plan = &s->plan, .log = s->log };
+	struct page_layout layout = { 0 };
+	char path[INSTANCE_PATH], *kb = NULL;
+	uint64_t n = 0;
 	int ret = instance_make_events(s->undo, s->buffer, s->log)
 			  ?: instance_make_region(s->undo, &s->plan, s->log)
 			  ?: instance_open(&s->inst, s->undo, s->buffer, &o);
@@ -359,7 +330,24 @@ static int serving_setup(struct serving *s)
 		return ret;
 	if (!s->boot && s->plan.pids.n)
 		ret = instance_set_pids(s->inst, &s->plan.pids, 0);
-	return ret ? ret : serving_find_facts(s);
+	ret = ret ?: undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock);
+	if (ret)
+		return ret;
+	/* the instance's own sub-buffer size, where the kernel has one; else header_page's */
+	if (!undo_read(s->undo, instance_file(s->inst, path, "buffer_subbuf_size_kb"), &kb) &&
+	    !parse_u64(kb, &n) && n && n <= 1024)
+		s->page_size = (uint32_t)n * 1024;
+	else
+		ret = page_layout_read(undo_dirfd(s->undo), "events/header_page", &layout);
+	free(kb);
+	if (!ret && !s->page_size)
+		s->page_size = layout.size;
+	ret = ret ?: tracefs_cpus(undo_dirfd(s->undo), instance_file(s->inst, path, "per_cpu"), &s->n_cpus);
+	if (ret)
+		return ret;
+	if (s->n_cpus > MSG_CPUS_MAX)
+		s->n_cpus = MSG_CPUS_MAX;
+	return s->n_cpus ? 0 : -ENODEV;
 }
 
 /*
@@ -585,8 +573,9 @@ static int serving_record(struct serving *s)
 	return ended && (!ret || ret == -EPIPE) ? ended : ret;
 }
 
-static int serving_run(struct serving *s)
+static void *serving_thread(void *arg)
 {
+	struct serving *s = arg;
 	char *why = NULL;
 	int ret = serving_prepare(s, &why);
 
@@ -596,22 +585,13 @@ static int serving_run(struct serving *s)
 		atomic_store(&s->ending, true);
 		agent_refuse(s->agent, s->fd, why ? why : strerror(-ret), serving_last_wait(s));
 		free(why);
-		return ret;
+	} else {
+		ret = serving_open_ports(s) ?: serving_answer(s) ?: send_meta(s) ?: serving_record(s);
+		if (ret) {
+			atomic_store(&s->ending, true);
+			serving_cancel(s);
+		}
 	}
-	ret = serving_open_ports(s) ?: serving_answer(s) ?: send_meta(s) ?: serving_record(s);
-	if (ret) {
-		atomic_store(&s->ending, true);
-		serving_cancel(s);
-	}
-	sync_finish(s->sync);
-	return ret;
-}
-
-static void *serving_thread(void *arg)
-{
-	struct serving *s = arg;
-	int ret = serving_run(s);
-
 	sync_free(s->sync);
 	streams_free(s->streams);
 	profile_close(s->profile);

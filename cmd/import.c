@@ -53,29 +53,6 @@ const struct opts_table import_table = {
 	.n = ARRAY_SIZE(import_rows),
 };
 
-static int import_check(const struct import_line *l)
-{
-	const struct import_opts *o = &l->o;
-	bool others = o->text || o->raw || o->events || o->input;
-	const char *wrong =
-		l->qemu && (others || l->perfetto || l->formats)
-			? "--qemu-log is the only input, and makes a file of its own"
-		: l->perfetto && others ? "--perfetto is the only input: its hypervisor's events are in it"
-		: l->formats && !l->perfetto ? "--formats is for --perfetto"
-		: l->rings && (!l->qemu || !strchr(l->rings, '='))
-			? "--hypertrace is for --qemu-log: GUEST=FILE"
-		: !l->qemu && !l->perfetto && !o->text == !o->raw
-			? "one of --hyp, --hyp-raw, --perfetto and --qemu-log is needed"
-		: o->raw && !o->events
-			? "--hyp-raw needs --events: the pages do not have the meaning of their ids"
-		: !o->output ? "-o is needed: the file to write"
-			     : NULL;
-
-	if (wrong)
-		fprintf(stderr, "hyptrace import: %s\n", wrong);
-	return wrong ? EXIT_USAGE : EXIT_OK;
-}
-
 static int import_file(struct import_opts *o, const struct log *log)
 {
 	struct remote_fed fed;
@@ -166,9 +143,12 @@ static int import_qemu(const struct import_line *l, const struct log *log)
 int cmd_import(int argc, char **argv)
 {
 	struct import_line l = { 0 };
+	const struct import_opts *o = &l.o;
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	struct opts_error err;
+	const char *wrong;
+	bool others;
 	int ret = opts_parse(&import_table, &argc, argv, &l, &err);
 
 	if (ret)
@@ -177,9 +157,22 @@ int cmd_import(int argc, char **argv)
 		command_usage(&import_table, stderr);
 		return EXIT_USAGE;
 	}
-	ret = import_check(&l);
-	if (ret)
-		return ret;
+	others = o->text || o->raw || o->events || o->input;
+	wrong = l.qemu && (others || l.perfetto || l.formats)
+			? "--qemu-log is the only input, and makes a file of its own"
+		: l.perfetto && others	   ? "--perfetto is the only input: its hypervisor's events are in it"
+		: l.formats && !l.perfetto ? "--formats is for --perfetto"
+		: l.rings && (!l.qemu || !strchr(l.rings, '=')) ? "--hypertrace is for --qemu-log: GUEST=FILE"
+		: !l.qemu && !l.perfetto && !o->text == !o->raw
+			? "one of --hyp, --hyp-raw, --perfetto and --qemu-log is needed"
+		: o->raw && !o->events
+			? "--hyp-raw needs --events: the pages do not have the meaning of their ids"
+		: !o->output ? "-o is needed: the file to write"
+			     : NULL;
+	if (wrong) {
+		fprintf(stderr, "hyptrace import: %s\n", wrong);
+		return EXIT_USAGE;
+	}
 	console.quiet = l.quiet;
 	ret = l.qemu	   ? import_qemu(&l, &log)
 	      : l.perfetto ? import_perfetto(&l, &log)

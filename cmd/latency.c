@@ -113,11 +113,19 @@ static int latency_plan_pair(struct latency_question *o)
 	return ret;
 }
 
-static int latency_plan_preset(struct latency_question *o)
+int latency_question_check(struct latency_question *o)
 {
 	const struct latency_preset *p;
 	struct buf names = { 0 };
 
+	if (!o->preset == !(o->from || o->to))
+		return latency_wrong(NULL, "say --from and --to, or --preset");
+	if (o->from ? !o->to : !!o->to)
+		return latency_wrong(NULL, o->from ? "--from needs --to" : "--to needs --from");
+	if (o->preset && o->key)
+		return latency_wrong(NULL, "--key is for --from and --to; a preset has its own");
+	if (!o->preset)
+		return latency_plan_pair(o);
 	o->found = latency_preset(o->preset);
 	if (o->found)
 		return 0;
@@ -127,17 +135,6 @@ static int latency_plan_preset(struct latency_question *o)
 		latency_wrong("--preset", buf_str(&names));
 	buf_release(&names);
 	return -EINVAL;
-}
-
-int latency_question_check(struct latency_question *o)
-{
-	if (!o->preset == !(o->from || o->to))
-		return latency_wrong(NULL, "say --from and --to, or --preset");
-	if (o->from ? !o->to : !!o->to)
-		return latency_wrong(NULL, o->from ? "--from needs --to" : "--to needs --from");
-	if (o->preset && o->key)
-		return latency_wrong(NULL, "--key is for --from and --to; a preset has its own");
-	return o->preset ? latency_plan_preset(o) : latency_plan_pair(o);
 }
 
 void latency_question_open(struct latency_question *o, const struct inputs *in)

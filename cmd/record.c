@@ -49,10 +49,12 @@ static int record_plan_run(const struct record_plan *plan)
 
 #define LINE_MAX_KEPT 4000 /* bytes */
 
-/* A command line as one line for a shell, for the file; NULL: no memory. */
-static char *record_line_text(int argc, char **argv)
+static int record_line(int argc, char **argv)
 {
-	struct buf line = { 0 };
+	struct buf line = { 0 }; /* one for a shell, for the file: parsing changes their order */
+	struct record_plan plan = { 0 };
+	struct opts_error err = { 0 };
+	int ret;
 
 	buf_addstr(&line, "hyptrace");
 	for (int i = 0; i < argc; i++)
@@ -63,19 +65,8 @@ static char *record_line_text(int argc, char **argv)
 		line.len = LINE_MAX_KEPT;
 		buf_addstr(&line, " ...");
 	}
-	if (!buf_str(&line))
-		buf_release(&line);
-	return (char *)line.data;
-}
-
-static int record_line(int argc, char **argv)
-{
-	char *line = record_line_text(argc, argv); /* parsing changes their order */
-	struct record_plan plan = { 0 };
-	struct opts_error err = { 0 };
-	int ret = line ? grammar_parse_line(&plan, argc, argv, &err) : -ENOMEM;
-
-	plan.line = line;
+	ret = buf_str(&line) ? grammar_parse_line(&plan, argc, argv, &err) : -ENOMEM;
+	plan.line = (char *)line.data;
 	ret = ret ? command_stopped(&grammar_table, ret, &err) : record_plan_run(&plan);
 	record_plan_release(&plan);
 	return ret;

@@ -60,16 +60,6 @@ static int view_output(const char *path, const struct buf *page, const struct lo
 	return ret ? ret : outfile_close(&out, view_write(page, out.fd));
 }
 
-static int view_show(const char *path, const struct log *log)
-{
-	const char *const argv[] = { "xdg-open", path, NULL };
-	struct buf out = { 0 };
-	int ret = program_output(argv, &out, 1 << 16, 10000);
-
-	buf_release(&out);
-	return ret ? log_fail(log, -EIO, "xdg-open did not open '%s': open it in a browser", path) : 0;
-}
-
 static void latency_json_row(const struct latency_answer *l, const struct latency_row *row, struct json *j)
 {
 	const struct histogram *h = &row->stages[l->plan->n_points - 1];
@@ -220,8 +210,15 @@ static int view_run(const struct view_opts *o, const struct buf sides[2], uint64
 			  : view_recording(o, &o->files, &page, damaged, log);
 
 	ret = ret ?: view_output(o->output, &page, log);
-	if (!ret && o->open)
-		ret = view_show(o->output, log);
+	if (!ret && o->open) {
+		const char *const argv[] = { "xdg-open", o->output, NULL };
+		struct buf out = { 0 };
+
+		if (program_output(argv, &out, 1 << 16, 10000))
+			ret = log_fail(log, -EIO, "xdg-open did not open '%s': open it in a browser",
+				       o->output);
+		buf_release(&out);
+	}
 	buf_release(&page);
 	return ret;
 }

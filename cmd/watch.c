@@ -195,29 +195,23 @@ static int watch_print(struct watcher *w, const struct watch_opts *o, const stru
 #define DUMP_FREE	  (1ull << 30) /* bytes that a dump leaves on the disk */
 #define DUMP_WAIT_MINUTES 10
 
-/* Reason not to ask for one now; NULL: none. */
-static const char *dumps_hindered(const struct watch_dumps *d, uint64_t now)
-{
-	struct statvfs fs;
-
-	if (d->file || d->why)
-		return "the last one is not finished";
-	if (d->n >= d->max)
-		return "there are as many as --dump-max allows";
-	if (d->n && now - d->asked < d->gap * UNIT_MS)
-		return "the last one is not older than --dump-gap";
-	if (!statvfs(d->dir, &fs) && (uint64_t)fs.f_bavail * fs.f_frsize < DUMP_FREE)
-		return "less than 1 GiB of the disk is free";
-	return NULL;
-}
-
 /* The limit is exceeded: asks for a dump, unless there are enough. worst: the value. */
 static void dumps_ask(struct watch_dumps *d, const char *worst, const struct log *log)
 {
 	uint64_t now = clock_now(CLOCK_REALTIME);
-	const char *hindered = dumps_hindered(d, now);
-	int ret = hindered ? 0 : flight_ask(d->dir, &d->file);
+	const char *hindered = NULL;
+	struct statvfs fs;
+	int ret;
 
+	if (d->file || d->why)
+		hindered = "the last one is not finished";
+	else if (d->n >= d->max)
+		hindered = "there are as many as --dump-max allows";
+	else if (d->n && now - d->asked < d->gap * UNIT_MS)
+		hindered = "the last one is not older than --dump-gap";
+	else if (!statvfs(d->dir, &fs) && (uint64_t)fs.f_bavail * fs.f_frsize < DUMP_FREE)
+		hindered = "less than 1 GiB of the disk is free";
+	ret = hindered ? 0 : flight_ask(d->dir, &d->file);
 	d->breaches++;
 	if (ret == -ENOENT)
 		hindered = "no flight recorder writes there; start one: systemctl start hyptrace-ring";
@@ -304,24 +298,6 @@ static int watch_publish(struct watcher *w, const struct watch_opts *o, struct s
 	return ret;
 }
 
-/* One look, and what the options want of it. */
-static int watch_look(struct watcher *w, struct watch_opts *o, struct serve *server, const struct log *log)
-{
-	bool publishes = o->metrics || server;
-	int ret = watcher_look(w);
-	char worst[300];
-
-	if (!ret && o->breach.metric && breach_holds(&o->breach, w, mono_ns(), worst))
-		dumps_ask(&o->dumps, worst, log);
-	w->breaches = o->dumps.breaches;
-	w->dumps = o->dumps.n;
-	if (!ret && publishes)
-		ret = watch_publish(w, o, server, log);
-	if (!ret && (!publishes || o->form != ANSWER_TEXT))
-		ret = watch_print(w, o, log);
-	return ret;
-}
-
 #define WATCH_IDLE_MS 1000 /* at most, before idle readers and dumps are looked after */
 
 static int watch_loop(struct watcher *w, struct watch_opts *o, struct serve *server, int stop_fd,
@@ -330,7 +306,9 @@ static int watch_loop(struct watcher *w, struct watch_opts *o, struct serve *ser
 	uint64_t interval = o->interval * UNIT_MS, next = mono_ns() + interval;
 	struct pollfd p[2] = { { .fd = stop_fd, .events = POLLIN },
 			       { .fd = server ? serve_fd(server) : -1, .events = POLLIN } };
+	bool publishes = o->metrics || server;
 	int ret = server ? watch_publish(w, o, server, log) : 0;
+	char worst[300];
 
 	while (!ret && !p[0].revents) {
 		uint64_t now = mono_ns();
@@ -345,7 +323,15 @@ static int watch_loop(struct watcher *w, struct watch_opts *o, struct serve *ser
 			dumps_go_on(&o->dumps, log);
 			continue;
 		}
-		ret = watch_look(w, o, server, log);
+		ret = watcher_look(w);
+		if (!ret && o->breach.metric && breach_holds(&o->breach, w, mono_ns(), worst))
+			dumps_ask(&o->dumps, worst, log);
+		w->breaches = o->dumps.breaches;
+		w->dumps = o->dumps.n;
+		if (!ret && publishes)
+			ret = watch_publish(w, o, server, log);
+		if (!ret && (!publishes || o->form != ANSWER_TEXT))
+			ret = watch_print(w, o, log);
 		if (o->once)
 			break;
 		/* after a long stop of the machine the looks in between are not made up for */

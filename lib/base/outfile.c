@@ -208,14 +208,6 @@ int outfile_check(const char *path, const struct log *log)
 	return ret;
 }
 
-static int outfile_close_fd(struct outfile *o)
-{
-	int fd = o->fd;
-
-	o->fd = -1;
-	return close(fd) < 0 ? -errno : 0;
-}
-
 int outfile_close(struct outfile *o, int ret)
 {
 	bool own = o->part && outfile_is_own(o);
@@ -224,7 +216,10 @@ int outfile_close(struct outfile *o, int ret)
 		ret = -errno;
 	if (!ret && o->part && !outfile_is_own(o))
 		ret = -ESTALE;
-	ret = ret ?: outfile_close_fd(o);
+	if (!ret) {
+		ret = close(o->fd) < 0 ? -errno : 0;
+		o->fd = -1;
+	}
 	if (!ret && o->part && renameat(o->dir, o->part, o->dir, o->name) < 0)
 		ret = -errno;
 	if (ret && own)

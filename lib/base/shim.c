@@ -39,10 +39,11 @@ static bool shim_is_own(const struct stat *st)
 	return is;
 }
 
-/* malloc'ed; NULL: there is none. */
-static char *shim_find_real(const char *dirs)
+int shim_exec_real(char **argv)
 {
+	const char *dirs = getenv("PATH") ?: "/usr/bin:/bin";
 	char *found = NULL;
+	int ret = -ENOENT;
 
 	for (;; dirs++) {
 		size_t len = strcspn(dirs, ":");
@@ -60,19 +61,12 @@ static char *shim_find_real(const char *dirs)
 		free(path);
 		dirs += len;
 		if (!*dirs)
-			return found;
+			break;
 	}
-}
-
-int shim_exec_real(char **argv)
-{
-	char *path = shim_find_real(getenv("PATH") ?: "/usr/bin:/bin");
-	int ret = -ENOENT;
-
-	if (path) {
-		execv(path, argv);
+	if (found) {
+		execv(found, argv);
 		ret = -errno;
 	}
-	free(path);
+	free(found);
 	return ret;
 }

@@ -165,23 +165,6 @@ static int blind_end(struct blind_cpu *c)
 	return blind_cut(c, c->b->end, c->run.pid) ?: blind_found(c, c->b->end);
 }
 
-/* Sorts b->v and appends the windows, of SYNC_HYP. 0 or -ENOMEM. */
-static int blind_pair(struct blind *b, struct sync_windows *w)
-{
-	struct blind_cpu c = { .b = b, .out = w, .run.from = b->begin };
-	int ret = 0;
-
-	qsort(b->v, b->n, sizeof(*b->v), compare_blind);
-	for (size_t i = 0; i < b->n && !ret; i++) {
-		if (i && b->v[i].cpu != b->v[i - 1].cpu) {
-			ret = blind_end(&c);
-			c = (struct blind_cpu){ .b = b, .out = w, .run.from = b->begin };
-		}
-		ret = ret ?: blind_point(&c, &b->v[i]);
-	}
-	return ret ?: blind_end(&c);
-}
-
 #define TEXT_STEP  1000 /* ns: the resolution of the hypervisor's text */
 #define STRAY_PART 100	/* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
 
@@ -419,12 +402,23 @@ static int read_points(struct points *p, const struct sync_source *s, size_t buf
 static int pair_blind(struct sync_host *h, struct points *p, bool *have, const struct log *log)
 {
 	struct blind *b = &p->blind;
+	struct blind_cpu c = { .b = b, .out = &h->windows, .run.from = b->begin };
 	size_t before = h->windows.n;
+	int ret = 0;
 
 	if (have[SYNC_HYP] || !b->end || !have[SYNC_KVM])
 		return 0;
-	if (blind_pair(b, &h->windows))
-		return -ENOMEM;
+	qsort(b->v, b->n, sizeof(*b->v), compare_blind);
+	for (size_t i = 0; i < b->n && !ret; i++) {
+		if (i && b->v[i].cpu != b->v[i - 1].cpu) {
+			ret = blind_end(&c);
+			c = (struct blind_cpu){ .b = b, .out = &h->windows, .run.from = b->begin };
+		}
+		ret = ret ?: blind_point(&c, &b->v[i]);
+	}
+	ret = ret ?: blind_end(&c);
+	if (ret)
+		return ret;
 	if (!b->windows || b->stray > b->checked / STRAY_PART) {
 		if (b->stray)
 			log_warn(log,
@@ -513,17 +507,9 @@ static const struct sync_window *kvm_around(const struct sync_windows *w, size_t
 static bool meets_gap(uint64_t a, uint64_t b, uint8_t kind, const struct sync_window *gaps,
 		      uint64_t (*until)[2], size_t n)
 {
-	size_t lo = 0, hi = n; /* gaps that begin before b */
+	size_t before = array_lower_bound(gaps, n, sizeof(*gaps), u64_below, &b);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (gaps[mid].a < b)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && until[lo - 1][kind] > a;
+	return before && until[before - 1][kind] > a;
 }
 
 /*

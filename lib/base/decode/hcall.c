@@ -71,28 +71,6 @@ static size_t btf_tail(unsigned int kind, size_t vlen)
 	return (kind < sizeof(fixed) ? fixed[kind] : 0) + vlen * each[kind];
 }
 
-static int btf_open(struct btf *b, const uint8_t *data, size_t len)
-{
-	struct cursor c = cursor_at(data, len);
-	uint32_t header, type_off, type_len, str_off, str_len;
-
-	if (cursor_u16(&c) != BTF_MAGIC)
-		return -EBADMSG;
-	cursor_u16(&c); /* version, flags */
-	header = cursor_u32(&c);
-	type_off = cursor_u32(&c);
-	type_len = cursor_u32(&c);
-	str_off = cursor_u32(&c);
-	str_len = cursor_u32(&c);
-	if (c.bad || header > len || type_off > len - header || type_len > len - header - type_off ||
-	    str_off > len - header || str_len > len - header - str_off)
-		return -EBADMSG;
-	b->types = cursor_at(data + header + type_off, type_len);
-	b->strings = (const char *)data + header + str_off;
-	b->strings_len = str_len;
-	return 0;
-}
-
 /*
  * A function's name without the prefix; NULL for the rest of the enum: MIN_PKVM,
  * PKVM_ONLY and MAX mark borders and have the number of a neighbour.
@@ -128,13 +106,24 @@ static int add_enum(struct id_table *names, struct btf *b, struct cursor c, size
 	return ret;
 }
 
-static int parse_btf(struct id_table *names, const void *data, size_t len)
+static int parse_btf(struct id_table *names, const uint8_t *data, size_t len)
 {
+	uint32_t header, type_off, type_len, str_off, str_len;
+	struct cursor c = cursor_at(data, len);
 	struct btf b;
-	int ret = btf_open(&b, data, len);
 
-	if (ret)
-		return ret;
+	cursor_u32(&c); /* the magic number, version, flags */
+	header = cursor_u32(&c);
+	type_off = cursor_u32(&c);
+	type_len = cursor_u32(&c);
+	str_off = cursor_u32(&c);
+	str_len = cursor_u32(&c);
+	if (c.bad || header > len || type_off > len - header || type_len > len - header - type_off ||
+	    str_off > len - header || str_len > len - header - str_off)
+		return -EBADMSG;
+	b.types = cursor_at(data + header + type_off, type_len);
+	b.strings = (const char *)data + header + str_off;
+	b.strings_len = str_len;
 	while (cursor_left(&b.types)) {
 		uint32_t name_off = cursor_u32(&b.types), info = cursor_u32(&b.types);
 		unsigned int kind = info >> 24 & 0x1f;

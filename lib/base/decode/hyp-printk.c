@@ -29,16 +29,6 @@ int hyp_formats_parse(const void *data, size_t len, struct id_table *out)
 	return ret;
 }
 
-/* At the byte after '%'. NULL: the hypervisor prints no such conversion. */
-static const char *parse_conversion(const char *p, struct conversion *c)
-{
-	const char *end = conversion_scan(p, p + strlen(p), c);
-
-	if (!end || c->width_is_arg || c->precision_is_arg || !conversion_length_of(c, "lhzt"))
-		return NULL;
-	return strchr("diuxXopcs%", c->letter) ? end : NULL;
-}
-
 static void put_conversion(const struct conversion *c, uint64_t value, struct buf *out)
 {
 	unsigned int bits = 32, unused;
@@ -93,7 +83,11 @@ void hyp_format_print(const char *fmt, const uint64_t *args, size_t n, struct bu
 		fmt += plain;
 		if (!*fmt)
 			break;
-		end = parse_conversion(fmt + 1, &c);
+		end = conversion_scan(fmt + 1, fmt + strlen(fmt), &c);
+		/* conversions that the hypervisor does not print */
+		if (end && (c.width_is_arg || c.precision_is_arg || !conversion_length_of(&c, "lhzt") ||
+			    !strchr("diuxXopcs%", c.letter)))
+			end = NULL;
 		if (!end || c.letter == '%') {
 			buf_addstr(out, "%");
 		} else if (used < n) {

@@ -230,30 +230,25 @@ static size_t place_of(const struct hypertrace_desc *d, uint64_t number)
 	return array_lower_bound(d->v, d->n, sizeof(*d->v), number_below, &number);
 }
 
-static int desc_insert(struct hypertrace_desc *d, struct event *e)
+static int desc_line(void *desc, char *line)
 {
-	size_t at = place_of(d, e->number);
-	struct event **v = array_grow(d->v, d->n, sizeof(*v));
+	struct hypertrace_desc *d = desc;
+	struct event **v, *e = calloc(1, sizeof(*e));
+	int ret = e ? parse_event(line, e) : -ENOMEM;
+	size_t at = ret ? 0 : place_of(d, e->number);
 
-	if (!v)
-		return -ENOMEM;
+	if (!ret && ((at < d->n && d->v[at]->number == e->number) || d->n == EVENTS_MAX))
+		ret = -EBADMSG;
+	v = ret ? NULL : array_grow(d->v, d->n, sizeof(*v));
+	if (!v) {
+		event_free(e);
+		return ret ?: -ENOMEM;
+	}
 	d->v = v;
-	if ((at < d->n && v[at]->number == e->number) || d->n == EVENTS_MAX)
-		return -EBADMSG;
 	memmove(v + at + 1, v + at, (d->n - at) * sizeof(*v));
 	v[at] = e;
 	d->n++;
 	return 0;
-}
-
-static int desc_line(void *desc, char *line)
-{
-	struct event *e = calloc(1, sizeof(*e));
-	int ret = e ? parse_event(line, e) ?: desc_insert(desc, e) : -ENOMEM;
-
-	if (ret)
-		event_free(e);
-	return ret;
 }
 
 int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc **out, unsigned int *line)

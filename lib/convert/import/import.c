@@ -140,21 +140,6 @@ static int import_events(struct spool *spool, const char *events, bool raw, unsi
 	return ret;
 }
 
-/* The layout of raw pages, from its header_page: in events/, and in a copy beside the events or above them.
- */
-static int import_layout(const char *events, struct page_layout *out, const struct log *log)
-{
-	int ret = -ENOENT;
-
-	for (int above = 0; above < 2 && ret == -ENOENT; above++) {
-		char *path = str_printf("%s%s/header_page", events, above ? "/.." : "");
-
-		ret = path ? page_layout_read(AT_FDCWD, path, out) : -ENOMEM;
-		free(path);
-	}
-	return ret ? log_fail_errno(log, ret, "cannot use header_page in or above '%s'", events) : 0;
-}
-
 /* Every 64-bit kernel's description of its pages of IMPORT_PAGE bytes, and of records. */
 static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
@@ -393,7 +378,9 @@ static int feed_raw_cpu(const struct job *j, struct remote_feed *feed, unsigned 
 
 static int count_raw(struct job *j)
 {
+	const char *events = j->o->events;
 	bool any = false;
+	int ret = -ENOENT;
 
 	for (unsigned int cpu = 0; cpu < CPUS_MAX; cpu++) {
 		char *path = str_printf("%s/cpu%u", j->o->raw, cpu);
@@ -406,9 +393,16 @@ static int count_raw(struct job *j)
 		}
 		free(path);
 	}
-	if (any)
-		return import_layout(j->o->events, &j->layout, j->o->log);
-	return log_fail(j->o->log, -ENOENT, "no files cpu0, cpu1 ... in '%s'", j->o->raw);
+	if (!any)
+		return log_fail(j->o->log, -ENOENT, "no files cpu0, cpu1 ... in '%s'", j->o->raw);
+	/* the layout of the pages: header_page in events/, and in a copy beside the events or above them */
+	for (int above = 0; above < 2 && ret == -ENOENT; above++) {
+		char *path = str_printf("%s%s/header_page", events, above ? "/.." : "");
+
+		ret = path ? page_layout_read(AT_FDCWD, path, &j->layout) : -ENOMEM;
+		free(path);
+	}
+	return ret ? log_fail_errno(j->o->log, ret, "cannot use header_page in or above '%s'", events) : 0;
 }
 
 static int import_count_cpus(struct job *j)
@@ -430,33 +424,11 @@ static int import_count_cpus(struct job *j)
 	return 0;
 }
 
-static int feed_hyp(struct job *j, struct remote *remote, const char *path, struct remote_fed *out)
-{
-	struct spool_buffer b = { .name = "hyp",
-				  .clock = CLOCK,
-				  .path = path,
-				  .kind = remote->source.ops->kind,
-				  .page_size = remote->source.page_size,
-				  .n_cpus = j->n_cpus };
-	struct remote_feed *feed;
-	int ret = spool_add_buffer(j->spool, &b);
-
-	/* the host of a text is unknown; raw pages need no repair */
-	if (!ret && j->o->text)
-		ret = spool_want_repair(j->spool);
-	ret = ret ?: remote_feed_open(&feed, remote, j->spool, spool_n_buffers(j->spool) - 1);
-	if (ret)
-		return ret;
-	if (j->o->text)
-		ret = each_text_line(j, feed_text_line, feed);
-	for (unsigned int cpu = 0; j->o->raw && cpu < j->n_cpus && !ret; cpu++)
-		ret = feed_raw_cpu(j, feed, cpu, b.page_size);
-	return remote_feed_close(feed, ret, out);
-}
-
 static int take_hyp(struct job *j, struct remote_fed *out)
 {
 	static const char path[] = "remotes/hypervisor";
+	struct spool_buffer b = { .name = "hyp", .clock = CLOCK, .path = path, .n_cpus = j->n_cpus };
+	struct remote_feed *feed;
 	struct remote *remote;
 	unsigned int max_id = 0;
 	int ret;
@@ -479,7 +451,21 @@ static int take_hyp(struct job *j, struct remote_fed *out)
 	ret = remote_import(&remote, path, j->o->raw ? &j->layout : NULL, j->n_cpus, j->spool, j->o->log);
 	if (ret)
 		return log_fail_errno(j->o->log, ret, "the hypervisor's events cannot be used");
-	ret = feed_hyp(j, remote, path, out);
+	b.kind = remote->source.ops->kind;
+	b.page_size = remote->source.page_size;
+	ret = spool_add_buffer(j->spool, &b);
+	/* the host of a text is unknown; raw pages need no repair */
+	if (!ret && j->o->text)
+		ret = spool_want_repair(j->spool);
+	ret = ret ?: remote_feed_open(&feed, remote, j->spool, spool_n_buffers(j->spool) - 1);
+	if (ret)
+		goto out;
+	if (j->o->text)
+		ret = each_text_line(j, feed_text_line, feed);
+	for (unsigned int cpu = 0; j->o->raw && cpu < j->n_cpus && !ret; cpu++)
+		ret = feed_raw_cpu(j, feed, cpu, b.page_size);
+	ret = remote_feed_close(feed, ret, out);
+out:
 	remote_free(remote);
 	return ret;
 }

@@ -6,7 +6,7 @@ enum { DESCRIBED_NUMBER = 1, DESCRIBED_MESSAGE = 2, DESCRIBED_GROUP = 3 };
 /* DescriptorProto and FieldDescriptorProto of Google's descriptor.proto */
 enum { MESSAGE_NAME = 1, MESSAGE_FIELD = 2 };
 enum { MEMBER_NAME = 1, MEMBER_NUMBER = 3, MEMBER_TYPE = 5 };
-enum { TYPE_STRING = 9 };
+enum { TYPE_INT64 = 3, TYPE_INT32 = 5, TYPE_STRING = 9, TYPE_SFIXED32 = 15, TYPE_SINT64 = 18 };
 
 /* Numbers below these are Perfetto's own. */
 #define DESCRIBED_FIRST 65536
@@ -20,12 +20,6 @@ static char *described_word(const struct wire_field *f)
 		if (!is_word_char(text[i]))
 			return NULL;
 	return f->len && f->len < 64 ? strndup(text, f->len) : NULL;
-}
-
-/* TYPE_INT64, TYPE_INT32, TYPE_SFIXED32, TYPE_SFIXED64, TYPE_SINT32, TYPE_SINT64 */
-static bool is_signed_type(uint64_t type)
-{
-	return type == 3 || type == 5 || (type >= 15 && type <= 18);
 }
 
 /* Appends "s64 NAME=NUMBER;". */
@@ -49,9 +43,11 @@ static int describe_member(struct buf *fields, struct cursor c)
 	word = described_word(&name);
 	if (word)
 		buf_printf(fields, "%s %s=%u;",
-			   type == TYPE_STRING	  ? "text"
-			   : is_signed_type(type) ? "s64"
-						  : "u64",
+			   type == TYPE_STRING ? "text"
+			   : type == TYPE_INT64 || type == TYPE_INT32 ||
+					   (type >= TYPE_SFIXED32 && type <= TYPE_SINT64)
+				   ? "s64"
+				   : "u64",
 			   word, (unsigned int)number);
 	free(word);
 	return 0;

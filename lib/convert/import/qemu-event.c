@@ -93,45 +93,40 @@ const struct qemu_kind *qemu_kind_of(const char *name, size_t len)
 	return NULL;
 }
 
-static int kind_row(const struct qemu_kind *k, struct perfetto_event *row)
-{
-	struct buf fields = { 0 }, print = { 0 };
-
-	for (size_t i = 0; i < kind_args(k); i++)
-		buf_printf(&fields, "%s %s=%zu;", k->args[i].type, k->args[i].name, i + 1);
-	buf_addstr(&print, "\"");
-	for (size_t i = 0; i < kind_args(k); i++)
-		buf_printf(&print, "%s%s=%s", i ? " " : "", k->args[i].name,
-			   is_text_arg(k, i)	       ? "%s"
-			   : k->args[i].type[0] == 's' ? "%d"
-			   : k->args[i].type[1] == '3' ? "%u"
-						       : "0x%llx");
-	buf_addstr(&print, "\"");
-	for (size_t i = 0; i < kind_args(k); i++)
-		buf_printf(&print, is_text_arg(k, i) ? ", __get_str(%s)" : ", REC->%s", k->args[i].name);
-	*row = (struct perfetto_event){ .number = QEMU_FIRST + (uint32_t)(k - qemu_kinds),
-					.system = strdup(k->system),
-					.name = strdup(k->name),
-					.fields = strdup(buf_str(&fields) ?: ""),
-					.print_fmt = strdup(buf_str(&print) ?: "") };
-	buf_release(&fields);
-	buf_release(&print);
-	return row->system && row->name && row->fields && *row->fields && row->print_fmt && *row->print_fmt
-		       ? 0
-		       : -ENOMEM;
-}
-
 int qemu_describe(struct pft_source *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(qemu_kinds); i++) {
-		struct perfetto_event row;
-		int made = kind_row(&qemu_kinds[i], &row);
-		int ret = array_push(&s->rows, &s->n_rows, &row, sizeof(row));
+		const struct qemu_kind *k = &qemu_kinds[i];
+		const size_t n = kind_args(k);
+		struct buf fields = { 0 }, print = { 0 };
+		struct perfetto_event row = { .number = QEMU_FIRST + (uint32_t)i };
+		int ret;
 
-		if (ret)
+		for (size_t a = 0; a < n; a++)
+			buf_printf(&fields, "%s %s=%zu;", k->args[a].type, k->args[a].name, a + 1);
+		buf_addstr(&print, "\"");
+		for (size_t a = 0; a < n; a++)
+			buf_printf(&print, "%s%s=%s", a ? " " : "", k->args[a].name,
+				   is_text_arg(k, a)	       ? "%s"
+				   : k->args[a].type[0] == 's' ? "%d"
+				   : k->args[a].type[1] == '3' ? "%u"
+							       : "0x%llx");
+		buf_addstr(&print, "\"");
+		for (size_t a = 0; a < n; a++)
+			buf_printf(&print, is_text_arg(k, a) ? ", __get_str(%s)" : ", REC->%s",
+				   k->args[a].name);
+		row.system = strdup(k->system);
+		row.name = strdup(k->name);
+		row.fields = buf_str(&fields) ? strdup(buf_str(&fields)) : NULL;
+		row.print_fmt = buf_str(&print) ? strdup(buf_str(&print)) : NULL;
+		buf_release(&fields);
+		buf_release(&print);
+		ret = row.system && row.name && row.fields && row.print_fmt ? 0 : -ENOMEM;
+		ret = ret ?: array_push(&s->rows, &s->n_rows, &row, sizeof(row));
+		if (ret) {
 			pft_row_free(&row);
-		if (made || ret)
-			return -ENOMEM;
+			return ret;
+		}
 	}
 	return 0;
 }

@@ -103,29 +103,25 @@ static void view_found_events(struct view_found *f, const struct path_window *w,
 	f->n_events += n < 2 * CASE_EVENTS ? n : 2 * CASE_EVENTS;
 }
 
-static int view_found_fill(struct view_cases *c, struct view_found *f, bool end)
-{
-	const struct path_window *w = path_reading_window(c->reading);
-	/* rows that the case needs are soon dropped */
-	bool old = w->n && (w->n + CASE_ROWS_OF_A_RUN >= CASE_ROWS || w->v[w->n - 1].ts - f->is.to >= UNIT_S);
-
-	if (f->done || !w->n || (!end && (!old || !path_reading_reached(c->reading, f->is.to))))
-		return 0;
-	f->done = true;
-	view_found_events(f, w, f->is.input, f->is.cpu);
-	if (f->is.guest != UINT32_MAX)
-		view_found_events(f, w, f->is.guest, f->is.vcpu);
-	return f->is.waits ? path_reading_find(c->reading, f->is.input, f->is.pid, f->is.to - 1, &f->moment,
-					       &f->path, &f->explained)
-			   : 0;
-}
-
 int view_cases_fill(struct view_cases *c, bool end)
 {
+	const struct path_window *w = path_reading_window(c->reading);
 	int ret = 0;
 
-	for (struct view_found *f = NULL; !ret && (f = view_found_next(c, f));)
-		ret = view_found_fill(c, f, end);
+	for (struct view_found *f = NULL; w->n && !ret && (f = view_found_next(c, f));) {
+		/* rows that the case needs are soon dropped */
+		bool old = w->n + CASE_ROWS_OF_A_RUN >= CASE_ROWS || w->v[w->n - 1].ts - f->is.to >= UNIT_S;
+
+		if (f->done || (!end && (!old || !path_reading_reached(c->reading, f->is.to))))
+			continue;
+		f->done = true;
+		view_found_events(f, w, f->is.input, f->is.cpu);
+		if (f->is.guest != UINT32_MAX)
+			view_found_events(f, w, f->is.guest, f->is.vcpu);
+		if (f->is.waits)
+			ret = path_reading_find(c->reading, f->is.input, f->is.pid, f->is.to - 1, &f->moment,
+						&f->path, &f->explained);
+	}
 	return ret;
 }
 
@@ -146,28 +142,6 @@ int view_cases_texts(struct view_cases *c)
 	return ret;
 }
 
-static void head_case_events(const struct view_cases *c, const struct view_found *f, uint64_t origin,
-			     struct json *j)
-{
-	json_key(j, "events");
-	json_array(j);
-	for (const struct path_row *r = f->events; r < f->events + f->n_events; r++) {
-		const struct path_text *text = path_texts_find(&c->texts, r->nr);
-
-		if (!text || !text->name)
-			continue;
-		json_array(j);
-		json_u64(j, r->input);
-		json_u64(j, r->cpu);
-		json_u64(j, r->ts - origin);
-		json_u64(j, r->bound + 1u); /* 0: unknown */
-		json_str(j, text->name);
-		json_str(j, text->text);
-		json_array_end(j);
-	}
-	json_array_end(j);
-}
-
 void view_cases_head(struct view_cases *c, uint64_t origin, struct json *j)
 {
 	const struct reading *of = c->job->reading;
@@ -181,7 +155,23 @@ void view_cases_head(struct view_cases *c, uint64_t origin, struct json *j)
 		json_key_u64(j, "pid", (uint64_t)f->is.pid);
 		json_key_u64(j, "from", f->is.from - origin);
 		json_key_u64(j, "to", f->is.to - origin);
-		head_case_events(c, f, origin, j);
+		json_key(j, "events");
+		json_array(j);
+		for (const struct path_row *r = f->events; r < f->events + f->n_events; r++) {
+			const struct path_text *text = path_texts_find(&c->texts, r->nr);
+
+			if (!text || !text->name)
+				continue;
+			json_array(j);
+			json_u64(j, r->input);
+			json_u64(j, r->cpu);
+			json_u64(j, r->ts - origin);
+			json_u64(j, r->bound + 1u); /* 0: unknown */
+			json_str(j, text->name);
+			json_str(j, text->text);
+			json_array_end(j);
+		}
+		json_array_end(j);
 		if (f->explained) {
 			answer.moment = &f->moment;
 			answer.path = &f->path;

@@ -73,21 +73,13 @@ static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 	}
 }
 
-static void head_command(struct json *j, const struct input *f)
-{
-	const struct reader_option *o = reader_option(f->reader, DAT_COMMAND);
-	char *line = o ? strndup(o->data.data, o->data.len) : NULL;
-
-	if (line)
-		json_key_str(j, "command", line);
-	free(line);
-}
-
 static void head_machines(struct json *j, const struct inputs *in)
 {
 	json_key(j, "machines");
 	json_array(j);
 	for (const struct input *f = in->v; f < in->v + in->n; f++) {
+		const struct reader_option *o = reader_option(f->reader, DAT_COMMAND);
+		char *command = o ? strndup(o->data.data, o->data.len) : NULL;
 		const char *slash = strrchr(f->path, '/');
 
 		json_object(j);
@@ -96,37 +88,10 @@ static void head_machines(struct json *j, const struct inputs *in)
 		json_key_str(j, "clock", f->time.clock);
 		json_key_u64(j, "guest", f->guest);
 		json_key_u64(j, "bound", filetime_widest_bound(&f->time)); /* 0: unknown */
-		head_command(j, f);
+		if (command)
+			json_key_str(j, "command", command);
+		free(command);
 		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-static void head_labels(struct json *j, const struct view *v)
-{
-	json_key(j, "words");
-	json_array(j);
-	for (size_t i = 0; i < v->n_words; i++)
-		json_str(j, v->words[i]);
-	json_array_end(j);
-	json_key(j, "labels");
-	json_array(j);
-	for (const struct view_label *l = v->labels; l < v->labels + v->n_labels; l++)
-		JSON_ROW(j, l->state, l->by, l->reason, l->class, l->task, (uint64_t)l->pid, l->other,
-			 (uint64_t)l->other_pid, l->coarse);
-	json_array_end(j);
-}
-
-/* Numbers of records by machine and bucket. */
-static void head_rates(struct json *j, const struct view *v, size_t n_inputs)
-{
-	json_key(j, "rates");
-	json_array(j);
-	for (size_t i = 0; i < n_inputs; i++) {
-		json_array(j);
-		for (size_t b = 0; b < VIEW_BUCKETS; b++)
-			json_u64(j, v->rates[i * VIEW_BUCKETS + b]);
-		json_array_end(j);
 	}
 	json_array_end(j);
 }
@@ -171,7 +136,17 @@ static void view_head(const struct view *v, const struct view_job *job, struct v
 		JSON_ROW(&j, l->kind, l->input, column_number(l->number), column_number(l->guest),
 			 (uint64_t)l->pid, l->name, l->spans, l->cells);
 	json_array_end(&j);
-	head_labels(&j, v);
+	json_key(&j, "words");
+	json_array(&j);
+	for (size_t i = 0; i < v->n_words; i++)
+		json_str(&j, v->words[i]);
+	json_array_end(&j);
+	json_key(&j, "labels");
+	json_array(&j);
+	for (const struct view_label *l = v->labels; l < v->labels + v->n_labels; l++)
+		JSON_ROW(&j, l->state, l->by, l->reason, l->class, l->task, (uint64_t)l->pid, l->other,
+			 (uint64_t)l->other_pid, l->coarse);
+	json_array_end(&j);
 	json_key(&j, "losses");
 	json_array(&j);
 	for (const struct view_loss *l = v->losses; l < v->losses + v->n_losses; l++)
@@ -186,7 +161,15 @@ static void view_head(const struct view *v, const struct view_job *job, struct v
 	view_cases_head(cases, v->from, &j);
 	for (size_t i = 0; i < job->n_answers && (job->full || v->records <= VIEW_ANSWERS); i++)
 		head_answer(&j, job, &job->answers[i]);
-	head_rates(&j, v, job->reading->in->n);
+	json_key(&j, "rates"); /* numbers of records by machine and bucket */
+	json_array(&j);
+	for (size_t i = 0; i < job->reading->in->n; i++) {
+		json_array(&j);
+		for (size_t b = 0; b < VIEW_BUCKETS; b++)
+			json_u64(&j, v->rates[i * VIEW_BUCKETS + b]);
+		json_array_end(&j);
+	}
+	json_array_end(&j);
 	head_json(&j, "findings", job->findings);
 	head_json(&j, "tables", job->tables);
 	json_object_end(&j);

@@ -95,18 +95,6 @@ static bool view_cell_same(const void *array, size_t index, const void *wanted)
 	return a->lane == b->lane && a->bucket == b->bucket && a->label == b->label;
 }
 
-static int view_cell_add(struct view *v, const struct view_cell *cell)
-{
-	uint32_t hash = map_hash(map_hash((uint64_t)cell->lane << 32 | cell->label) ^ cell->bucket);
-	size_t at = map_find(&v->by_cell, hash, view_cell_same, v->cells, cell);
-
-	if (at == MAP_NONE)
-		return map_push(&v->by_cell, hash, &v->cells, &v->n_cells, cell, sizeof(*cell));
-	v->cells[at].n += cell->n;
-	v->cells[at].ns += cell->ns;
-	return 0;
-}
-
 uint64_t view_bucket(const struct view *v, uint64_t ts)
 {
 	uint64_t bucket = ts > v->from ? (ts - v->from) / v->width : 0;
@@ -123,8 +111,15 @@ static int view_sum(struct view *v, const struct view_span *s)
 	for (uint64_t b = first; b <= last && !ret; b++) {
 		uint64_t to = b < last ? v->from + (b + 1) * v->width : s->to;
 		const struct view_cell cell = { s->lane, (uint32_t)b, s->label, b == first, to - from };
+		uint32_t hash = map_hash(map_hash((uint64_t)cell.lane << 32 | cell.label) ^ cell.bucket);
+		size_t at = map_find(&v->by_cell, hash, view_cell_same, v->cells, &cell);
 
-		ret = view_cell_add(v, &cell);
+		if (at == MAP_NONE) {
+			ret = map_push(&v->by_cell, hash, &v->cells, &v->n_cells, &cell, sizeof(cell));
+		} else {
+			v->cells[at].n += cell.n;
+			v->cells[at].ns += cell.ns;
+		}
 		from = to;
 	}
 	return ret;

@@ -209,22 +209,10 @@ static int view_extent(const struct view_job *job, uint64_t *from, uint64_t *to)
 	return 0;
 }
 
-static int view_streams_open(struct view_reader *r)
-{
-	const struct merge *m = r->of->timeline->merge;
-
-	r->streams = calloc(merge_streams(m) + 1, sizeof(*r->streams));
-	r->view.rates = calloc((r->of->in->n + 1) * VIEW_BUCKETS, sizeof(*r->view.rates));
-	if (!r->streams || !r->view.rates)
-		return -ENOMEM;
-	for (size_t i = 0; i < merge_streams(m); i++)
-		r->streams[i].rates = r->view.rates + merge_stream_at(m, i)->input * VIEW_BUCKETS;
-	return 0;
-}
-
 int view_join(struct view_reader **out, const struct view_job *job)
 {
 	struct reading *of = job->reading;
+	const struct merge *m = of->timeline->merge;
 	struct view_reader *r = *out = calloc(1, sizeof(*r));
 	uint64_t from, to;
 	int ret = r ? view_extent(job, &from, &to) : -ENOMEM;
@@ -233,7 +221,13 @@ int view_join(struct view_reader **out, const struct view_job *job)
 		return ret;
 	*r = (struct view_reader){ .job = job, .of = of, .view.full = job->full };
 	view_open(&r->view, from, to);
-	ret = view_streams_open(r) ?: reading_markers(of);
+	r->streams = calloc(merge_streams(m) + 1, sizeof(*r->streams));
+	r->view.rates = calloc((of->in->n + 1) * VIEW_BUCKETS, sizeof(*r->view.rates));
+	if (!r->streams || !r->view.rates)
+		return -ENOMEM;
+	for (size_t i = 0; i < merge_streams(m); i++)
+		r->streams[i].rates = r->view.rates + merge_stream_at(m, i)->input * VIEW_BUCKETS;
+	ret = reading_markers(of);
 	ret = ret ?: reading_states(of, STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS, view_state, r);
 	ret = ret ?: view_cases_open(&r->cases, job);
 	if (ret)

@@ -139,32 +139,24 @@ static int take_print_fmt(struct event_format *f, char *rest)
 	return f->print_fmt ? 0 : -ENOMEM;
 }
 
-static int format_text(struct parser *p, char *text)
-{
-	while (text && *text) {
-		char *print_fmt = after(text + strspn(text, " \t"), "print fmt:");
-		int ret;
-
-		if (print_fmt)
-			return take_print_fmt(p->f, print_fmt);
-		ret = format_take_line(p, trim(strsep(&text, "\n")));
-		if (ret)
-			return ret;
-	}
-	return take_print_fmt(p->f, (char[]){ "" });
-}
-
 int event_format_parse(const char *text, size_t len, struct event_format *f)
 {
 	struct parser p = { .f = f };
-	char *copy;
+	char *copy, *rest, *print_fmt = NULL;
 	int ret;
 
 	*f = (struct event_format){ 0 };
 	if (!len || memchr(text, 0, len))
 		return -EBADMSG;
 	copy = strndup(text, len);
-	ret = copy ? format_text(&p, copy) : -ENOMEM;
+	ret = copy ? 0 : -ENOMEM;
+	for (rest = copy; !ret && rest && *rest;) {
+		print_fmt = after(rest + strspn(rest, " \t"), "print fmt:");
+		if (print_fmt)
+			break;
+		ret = format_take_line(&p, trim(strsep(&rest, "\n")));
+	}
+	ret = ret ?: take_print_fmt(f, print_fmt ?: (char[]){ "" });
 	free(copy);
 	if (!ret && f->name && p.has_id && p.in_format)
 		return 0;

@@ -90,25 +90,6 @@ int dat_options_add_date(struct dat_options *o, int64_t offset_us)
 	return dat_options_add_text(o, DAT_DATE, text);
 }
 
-/* "start-end perms offset dev inode   /path": -> "start end /path\n" when there is a path. */
-static bool add_mapping(struct buf *out, const char *line, size_t len)
-{
-	unsigned long long start, end;
-	char text[4096]; /* the longest line that stock reads */
-	int path = 0;
-
-	/* a longer line would cost the whole option; what we write is shorter */
-	if (len >= sizeof(text))
-		return false;
-	memcpy(text, line, len);
-	text[len] = '\0';
-	if (sscanf(text, "%llx-%llx %*s %*s %*s %*s %n", &start, &end, &path) != 2 || !path ||
-	    text[path] != '/')
-		return false;
-	buf_printf(out, "%llx %llx %s\n", start, end, text + path);
-	return true;
-}
-
 int dat_options_add_procmaps(struct dat_options *o, int pid, const char *command, const char *maps,
 			     size_t len)
 {
@@ -119,8 +100,23 @@ int dat_options_add_procmaps(struct dat_options *o, int pid, const char *command
 	size_t line_len;
 	int ret = 0;
 
-	while (cursor_line(&c, &line, &line_len))
-		n += add_mapping(&list, line, line_len);
+	/* "start-end perms offset dev inode   /path": -> "start end /path\n" when there is a path */
+	while (cursor_line(&c, &line, &line_len)) {
+		unsigned long long start, end;
+		char text[4096]; /* the longest line that stock reads */
+		int path = 0;
+
+		/* a longer line would cost the whole option; what we write is shorter */
+		if (line_len >= sizeof(text))
+			continue;
+		memcpy(text, line, line_len);
+		text[line_len] = '\0';
+		if (sscanf(text, "%llx-%llx %*s %*s %*s %*s %n", &start, &end, &path) != 2 || !path ||
+		    text[path] != '/')
+			continue;
+		buf_printf(&list, "%llx %llx %s\n", start, end, text + path);
+		n++;
+	}
 	if (n) {
 		/* stock reads one word, and drops the whole option if it is missing */
 		buf_printf(&all, "%x %x %s\n", (unsigned int)pid, n, *command ? command : "-");

@@ -136,33 +136,29 @@ static void add_stat(struct buf *out, const char *text)
 	dat_add_option(out, DAT_CPUSTAT, text, (uint32_t)strlen(text) + 1);
 }
 
-/* Stock shows all CPUSTATs as one text. A heading, itself a CPUSTAT, separates the buffers. */
-static void add_stats(struct buf *out, const struct dat_buffer *b)
-{
-	bool headed = !b->name[0];
-
-	for (uint32_t i = 0; i < b->n_cpus; i++) {
-		if (!b->cpus[i].stat)
-			continue;
-		if (!headed) {
-			char *head = str_printf("\nBuffer: %s\n\n", b->name);
-
-			out->bad |= !head;
-			add_stat(out, head ? head : "");
-			free(head);
-			headed = true;
-		}
-		add_stat(out, b->cpus[i].stat);
-	}
-}
-
 /* The caller's options and the CPUSTATs. */
 static void dat_add_options(struct buf *out, const struct dat_file *f)
 {
 	for (size_t i = 0; i < f->n_options; i++)
 		dat_add_option(out, f->options[i].id, f->options[i].data, f->options[i].len);
-	for (size_t i = 0; i < f->n_buffers; i++)
-		add_stats(out, &f->buffers[i]);
+	/* Stock shows all CPUSTATs as one text. A heading, itself a CPUSTAT, separates the buffers. */
+	for (const struct dat_buffer *b = f->buffers; b < f->buffers + f->n_buffers; b++) {
+		bool headed = !b->name[0];
+
+		for (uint32_t i = 0; i < b->n_cpus; i++) {
+			if (!b->cpus[i].stat)
+				continue;
+			if (!headed) {
+				char *head = str_printf("\nBuffer: %s\n\n", b->name);
+
+				out->bad |= !head;
+				add_stat(out, head ? head : "");
+				free(head);
+				headed = true;
+			}
+			add_stat(out, b->cpus[i].stat);
+		}
+	}
 }
 
 /* The largest page size of any buffer, bytes; 0: there is no buffer. */
@@ -280,7 +276,7 @@ static int copy_pages(struct copy *c)
  * is set, and appends `pad` empty pages. An empty CPU takes no room.
  */
 static int dat_put_cpu(struct dat_writer *w, const struct dat_buffer *b, unsigned int cpu, uint64_t pad,
-		struct dat_place *place)
+		       struct dat_place *place)
 {
 	const struct dat_cpu *dc = &b->cpus[cpu];
 	struct copy c = { .w = w, .b = b, .cpu = cpu };
@@ -600,24 +596,6 @@ static bool texts_ok(const struct dat_text *t, size_t n)
 	return true;
 }
 
-static int check_buffer(const struct dat_file *f, size_t i)
-{
-	const struct dat_buffer *b = &f->buffers[i];
-
-	if (!b->name || !page_size_ok(b->page_size) || (b->n_cpus && !b->cpus))
-		return -EINVAL;
-	for (size_t other = 0; other < i; other++)
-		if (!strcmp(b->name, f->buffers[other].name))
-			return -EINVAL;
-	if (i && !b->name[0]) /* the top buffer comes first */
-		return -EINVAL;
-	for (uint32_t cpu = 0; cpu < b->n_cpus; cpu++)
-		if (b->cpus[cpu].size % b->page_size)
-			return -EINVAL;
-	/* version 6 has one page size, in front of the file */
-	return f->version == 6 && b->page_size != f->buffers[0].page_size ? -ENOTSUP : 0;
-}
-
 bool dat_writes_option(uint16_t id)
 {
 	return id == DAT_DONE || id == DAT_CPUSTAT || id == DAT_BUFFER || id == DAT_CPUCOUNT ||
@@ -628,7 +606,6 @@ static int writer_check(const struct dat_file *f)
 {
 	const struct dat_text one[] = { f->header_page, f->header_event, f->kallsyms, f->printk,
 					f->cmdlines };
-	int ret = 0;
 
 	if (f->version != 6 && f->version != 7)
 		return -ENOTSUP;
@@ -649,9 +626,24 @@ static int writer_check(const struct dat_file *f)
 		if (dat_writes_option(o->id) || o->len > TEXT_MAX || (o->len && !o->data))
 			return -EINVAL;
 	}
-	for (size_t i = 0; i < f->n_buffers && !ret; i++)
-		ret = check_buffer(f, i);
-	return ret;
+	for (size_t i = 0; i < f->n_buffers; i++) {
+		const struct dat_buffer *b = &f->buffers[i];
+
+		if (!b->name || !page_size_ok(b->page_size) || (b->n_cpus && !b->cpus))
+			return -EINVAL;
+		for (size_t other = 0; other < i; other++)
+			if (!strcmp(b->name, f->buffers[other].name))
+				return -EINVAL;
+		if (i && !b->name[0]) /* the top buffer comes first */
+			return -EINVAL;
+		for (uint32_t cpu = 0; cpu < b->n_cpus; cpu++)
+			if (b->cpus[cpu].size % b->page_size)
+				return -EINVAL;
+		/* version 6 has one page size, in front of the file */
+		if (f->version == 6 && b->page_size != f->buffers[0].page_size)
+			return -ENOTSUP;
+	}
+	return 0;
 }
 
 int dat_write(const struct dat_file *f, int fd, const struct log *log)

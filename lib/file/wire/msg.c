@@ -212,29 +212,6 @@ static int get_strings(struct cursor *c, bool empty, struct strlist *out)
 	return 0;
 }
 
-static int get_params(const struct msg *m, struct msg_trace_req *r)
-{
-	struct cursor c = cursor_at(m->data, m->data_len);
-	int ret = 0;
-
-	while (cursor_left(&c) && !ret) {
-		uint32_t id = get32(&c), len = get32(&c), n;
-		const void *data = cursor_take(&c, len);
-		struct cursor param = cursor_at(data, c.bad ? 0 : len);
-
-		if (c.bad)
-			return -EBADMSG;
-		if (id == PARAM_ARGS) {
-			n = get32(&param);
-			ret = param.bad || r->args.n ? -EBADMSG : get_strings(&param, true, &r->args);
-			ret = ret ?: r->args.n == n ? 0 : -EBADMSG;
-		} else if (id == PARAM_PROTOS) {
-			ret = get_strings(&param, false, &r->protos);
-		}
-	}
-	return ret;
-}
-
 int msg_get_trace_req(const struct msg *m, struct msg_trace_req *r)
 {
 	struct cursor c = cursor_at(m->fixed, m->fixed_len);
@@ -246,7 +223,23 @@ int msg_get_trace_req(const struct msg *m, struct msg_trace_req *r)
 	r->flags = get32(&c);
 	get32(&c); /* argc: stock sends 0 */
 	r->trace_id = get64(&c);
-	ret = c.bad ? -EBADMSG : get_params(m, r);
+	ret = c.bad ? -EBADMSG : 0;
+	c = cursor_at(m->data, m->data_len);
+	while (cursor_left(&c) && !ret) {
+		uint32_t id = get32(&c), len = get32(&c), n;
+		const void *data = cursor_take(&c, len);
+		struct cursor param = cursor_at(data, c.bad ? 0 : len);
+
+		if (c.bad) {
+			ret = -EBADMSG;
+		} else if (id == PARAM_ARGS) {
+			n = get32(&param);
+			ret = param.bad || r->args.n ? -EBADMSG : get_strings(&param, true, &r->args);
+			ret = ret ?: r->args.n == n ? 0 : -EBADMSG;
+		} else if (id == PARAM_PROTOS) {
+			ret = get_strings(&param, false, &r->protos);
+		}
+	}
 	if (ret)
 		msg_trace_req_release(r);
 	return ret;

@@ -308,13 +308,17 @@ bool transport_trusted_user(int fd)
 	return cred.uid == 0 || cred.uid == geteuid();
 }
 
-/* One byte at a time: what follows the line is not ours. */
-static int read_answer(int fd, char *line, size_t size, const struct msg_wait *w)
+int transport_say_connect(int fd, uint32_t port, const struct msg_wait *w)
 {
-	for (size_t n = 0; n + 1 < size; n++) {
-		int ret = msg_poll(fd, POLLIN, w);
+	char line[64];
+	int len = snprintf(line, sizeof(line), "CONNECT %u\n", port);
+	int ret = msg_send(fd, line, (size_t)len, w);
+
+	/* one byte at a time: what follows the line is not ours */
+	for (size_t n = 0; n + 1 < sizeof(line); n++) {
 		ssize_t got;
 
+		ret = ret ?: msg_poll(fd, POLLIN, w);
 		if (ret)
 			return ret;
 		got = recv(fd, line + n, 1, MSG_DONTWAIT);
@@ -322,18 +326,9 @@ static int read_answer(int fd, char *line, size_t size, const struct msg_wait *w
 			return got ? -errno : -ECONNREFUSED;
 		line[n + 1] = 0;
 		if (line[n] == '\n')
-			return 0;
+			return strncmp(line, "OK", 2) ? -ECONNREFUSED : 0;
 	}
 	return -EPROTO;
-}
-
-int transport_say_connect(int fd, uint32_t port, const struct msg_wait *w)
-{
-	char line[64];
-	int len = snprintf(line, sizeof(line), "CONNECT %u\n", port);
-	int ret = msg_send(fd, line, (size_t)len, w) ?: read_answer(fd, line, sizeof(line), w);
-
-	return ret ? ret : strncmp(line, "OK", 2) ? -ECONNREFUSED : 0;
 }
 
 /* A full queue of a UNIX listener is EAGAIN, and no event reports when it has space again. */
@@ -400,13 +395,18 @@ int transport_connect_path(const char *path, const struct msg_wait *w)
 	return keep_or_close(fd, ret);
 }
 
-/* vsock and TCP */
-static int connect_addr(const struct transport_addr *a, const struct msg_wait *w)
+int transport_connect(const struct transport_addr *a, const struct msg_wait *w)
 {
 	socklen_t len = 0;
 	union sock s;
-	int ret = to_sock(a, &s, &len), fd = ret ? ret : new_socket(a, &s);
+	int fd, ret;
 
+	if (a->kind == TRANSPORT_UNIX) {
+		fd = transport_connect_path(a->host, w);
+		return fd < 0 || !a->port ? fd : keep_or_close(fd, transport_say_connect(fd, a->port, w));
+	}
+	ret = to_sock(a, &s, &len);
+	fd = ret ? ret : new_socket(a, &s);
 	if (fd >= 0 && a->kind == TRANSPORT_VSOCK) {
 		int64_t ms = msg_wait_end(w) - msg_now();
 		struct timeval t = { .tv_sec = (ms < VSOCK_WAIT_MAX_MS ? ms : VSOCK_WAIT_MAX_MS) / 1000 + 1 };
@@ -419,13 +419,4 @@ static int connect_addr(const struct transport_addr *a, const struct msg_wait *w
 			setsockopt(fd, AF_VSOCK, SO_VM_SOCKETS_CONNECT_TIMEOUT, &t, sizeof(t));
 	}
 	return fd < 0 ? fd : keep_or_close(fd, connect_once(fd, &s.any, len, w));
-}
-
-int transport_connect(const struct transport_addr *a, const struct msg_wait *w)
-{
-	int fd = a->kind == TRANSPORT_UNIX ? transport_connect_path(a->host, w) : connect_addr(a, w);
-
-	if (fd < 0 || a->kind != TRANSPORT_UNIX || !a->port)
-		return fd;
-	return keep_or_close(fd, transport_say_connect(fd, a->port, w));
 }
