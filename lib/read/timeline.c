@@ -239,7 +239,8 @@ static bool pipeline_take(struct pipeline *p, size_t worker)
 		s->run.out.len = 0;
 		if (more)
 			p->ret = p->job->before ? p->job->before(p->ctx, &s->run) : 0;
-		if ((p->ended = !more || p->ret))
+		p->ended = !more || p->ret;
+		if (p->ended)
 			break;
 		s->number = p->taken++;
 		s->state = SLOT_TAKEN;
@@ -350,7 +351,8 @@ int streams_work(struct timeline *t, streams_job *work, void *ctx)
 	s->t = t;
 	s->work = work;
 	s->ctx = ctx;
-	s->n = s->left = n;
+	s->n = n;
+	s->left = n;
 	for (size_t i = 0; i < n; i++)
 		pthread_mutex_init(&s->v[i].lock, NULL);
 	workers_share(pipeline_workers(), streams_worker, s);

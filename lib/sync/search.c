@@ -179,6 +179,7 @@ static int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct c
 	uint64_t span = p->host1 - p->host0 + (t1 - t0);
 	const struct sync_prior *prior = &p->in->prior;
 	struct transform f = { .n = BLOCK, .t0 = t0, .t1 = t1 };
+	size_t *top;
 	int ret = -ENOMEM;
 
 	f.bin = span / ((1u << BITS_MAX) - 4) + 1;
@@ -188,7 +189,8 @@ static int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct c
 	f.root = malloc(f.n / 2 * sizeof(cplx));
 	f.z = malloc(f.n * sizeof(cplx));
 	f.sum = calloc(f.n, sizeof(cplx));
-	if (!f.root || !f.z || !f.sum)
+	top = malloc(f.n / BLOCK * sizeof(*top));
+	if (!f.root || !f.z || !f.sum || !top)
 		goto out;
 	for (size_t i = 0; i < f.n / 2; i++)
 		f.root[i] = cexp(-2 * M_PI * I * (double)i / (double)f.n);
@@ -206,12 +208,12 @@ static int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct c
 		if (fabs((double)d) > far)
 			f.sum[i] = -1;
 	}
-	/* the roots are not needed any more */
-	ret = take_peaks(&f, p, (size_t *)f.root, v, max);
+	ret = take_peaks(&f, p, top, v, max);
 out:
 	free(f.root);
 	free(f.z);
 	free(f.sum);
+	free(top);
 	return ret;
 }
 
