@@ -188,17 +188,21 @@ static void print_nested_eret(struct trace_seq *s, struct view *v)
 	trace_seq_printf(s, " hcr_el2: %" PRIx64, view_u64(v, "hcr_el2"));
 }
 
+/* enum exception_type of arch/arm64/include/asm/ptrace.h */
+static const char *exception_name(int64_t type)
+{
+	static const char *const names[] = { "SYNC", "IRQ", "FIQ", "SERROR" }; /* from 0 on, 0x80 apart */
+
+	return type < 0 || type > 0x180 || type % 0x80 ? "unknown" : names[type / 0x80];
+}
+
 static void print_nested_exception(struct trace_seq *s, struct view *v)
 {
-	/* enum exception_type of arch/arm64/include/asm/ptrace.h: from 0 on, 0x80 apart */
-	static const char *const names[] = { "SYNC", "IRQ", "FIQ", "SERROR" };
 	uint64_t esr = view_u64(v, "esr_el2");
 	int64_t type = view_s64(v, "type");
-	bool known = type >= 0 && type <= 0x180 && !(type % 0x80);
 
 	trace_seq_printf(s, "%s: esr_el2 0x%" PRIx64 " elr_el2: 0x%" PRIx64 " spsr_el2: 0x%08" PRIx64,
-			 known ? names[type / 0x80] : "unknown", esr, view_u64(v, "pc"),
-			 view_u64(v, "spsr_el2"));
+			 exception_name(type), esr, view_u64(v, "pc"), view_u64(v, "spsr_el2"));
 	put_mode(s, view_u64(v, "source_mode"));
 	trace_seq_printf(s, " hcr_el2: %" PRIx64, view_u64(v, "hcr_el2"));
 	if (!type)
