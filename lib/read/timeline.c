@@ -293,6 +293,8 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 		if (run->own)
 			job->release(run->own);
 	}
+	pthread_cond_destroy(&p->changed);
+	pthread_mutex_destroy(&p->lock);
 	free(p);
 	return ret;
 }
@@ -357,6 +359,8 @@ int streams_work(struct timeline *t, streams_job *work, void *ctx)
 		pthread_mutex_init(&s->v[i].lock, NULL);
 	workers_share(pipeline_workers(), streams_worker, s);
 	ret = s->result;
+	for (size_t i = 0; i < n; i++)
+		pthread_mutex_destroy(&s->v[i].lock);
 	free(s);
 	return ret;
 }

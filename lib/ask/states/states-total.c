@@ -31,7 +31,8 @@ static void sum_add(struct state_sum *to, const struct state_sum *part)
 	to->undecided += part->undecided;
 }
 
-/* What of the span lies in the time that is covered, and forgets what was before that; ns 0: nothing does. */
+/* Returns the part of the span that lies in the time that is covered (ns 0: none), and forgets what was
+ * before it. */
 static struct state_sum total_part(const struct states *st, struct state_total *t, const struct state_span *s)
 {
 	uint64_t from = 0, to = UINT64_MAX, ns, undecided;
