@@ -190,8 +190,8 @@ static const char *const finding_next[WHY_KINDS] = {
 };
 
 /*
- * What has no price; exits, and those after which the guest halts; wake-ups of CPUs, other parts of exits,
- * and accesses to devices, of which the VMM may handle some.
+ * Kinds of time: without a price; exits, and those after which the guest halts; wake-ups of CPUs, other parts
+ * of exits, and accesses to devices, of which the VMM may handle some.
  */
 enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_WAKES, OF_PARTS, OF_ACCESSES };
 
