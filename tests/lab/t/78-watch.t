@@ -16,7 +16,8 @@ cp /bin/bash /tmp/hog'
 
 # QEMU is stopped before both begin and before both end, and the hog lives in between: both see all of it. The
 # recording begins first: a switch is then recorded before the watch counts it, which takes an emulated machine
-# long enough to be seen in recorded times.
+# long enough to be seen in recorded times. Both, and RCU's thread, run on the other CPU: where two tasks
+# after each other take a vCPU's time, the kernel's histogram gives it all to the first, stat to each its own.
 guest 'for i in 1 2; do (while :; do :; done) & echo $!; done >/tmp/busy 2>/dev/null'
 cat >"$out/inside" <<-'END'
 	next() { rm -f /tmp/w.prom; while [ ! -e /tmp/w.prom ]; do sleep 0.1; done; }
@@ -33,9 +34,10 @@ END
 run "$state"'
 	state >/tmp/before
 	for n in 0 1; do taskset -p -c $((1 - n)) $(thread "CPU $n/KVM") >/dev/null; done
+	taskset -p -c 0 $(pgrep rcu_sched) >/dev/null
 	export qemu=$(pidof qemu-system-aarch64)
 	kill -STOP $qemu
-	hyptrace record -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch -e sched:sched_waking -b 8192 \
+	taskset -c 0 hyptrace record -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch -e sched:sched_waking -b 8192 \
 		-o /tmp/all.dat -- bash /mnt/out/inside; s=$?
 	kill -CONT $qemu
 	state | diff /tmp/before - >/mnt/out/after; s=$((s + $?))
@@ -46,9 +48,8 @@ recorded "a watch while all is recorded; afterwards tracefs is as before" || dia
 recorded_ns=$(jq '[.steal[] | select(.from | startswith("CPU 0/KVM")) | select(.thief and (.thief | startswith("hog-"))).total_ns] | add' "$tmp/steal.json")
 watched=$(sed -n 's/^hyptrace_vcpu_stolen_seconds_total{vm="Guest",vcpu="0",by="hog"} //p' "$out/w.prom")
 at_least "$recorded_ns" 500000000 "the hog took much of vCPU 0"
-# 3 to 6 % were seen: what an emulated machine takes from a switch's record to its histogram
-awk -v a="$watched" -v b="$recorded_ns" 'BEGIN { b /= 1e9; exit !(a > b * 0.9 && a < b * 1.1) }'
-ok $? "the hog's seconds by its name are within 10 % of the recording's: $watched, $recorded_ns ns"
+awk -v a="$watched" -v b="$recorded_ns" 'BEGIN { b /= 1e9; exit !(a > b * 0.95 && a < b * 1.05) }'
+ok $? "the hog's seconds by its name are within 5 % of the recording's: $watched, $recorded_ns ns"
 
 # exits of a thread: those that were entered again, as the last one was not
 exits() { # CPU
