@@ -34,7 +34,8 @@ for machine in host:4 guest:2; do
 	ok $? "stock reads about as many samples of the $file as were asked for" || diag "$n of $all"
 done
 at_least "$(count "$host" 'comm=CPU [01]/KVM .* mode=guest_(user|kernel)')" 60 "vCPUs are seen to run the guest"
-at_least "$(count "$guest" 'comm=yes .* mode=(user|kernel)')" 20 "the guest sees which of its programs that was"
+at_least "$(count "$guest" 'comm=yes .* mode=(user|kernel)')" 20 "the guest sees which of its programs that was" ||
+	diag "$(trace-cmd report "$guest" 2>/dev/null | grep -o ' sample: comm=[^ ]*\|sched_process_exit.*' | sort | uniq -c | sort -rn | head -n 20)"
 "$hyptrace" flame -q -o "$tmp/folded" "$host" "$guest"
 ok $? "flame of both"
 at_least "$(perl -ne '$n += $1 if /^host;CPU [01]\/KVM;\[guest\] (\d+)$/; END { print $n + 0 }' "$tmp/folded")" 60 \

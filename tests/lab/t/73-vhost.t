@@ -16,6 +16,7 @@ card() { # NUMBER VHOST [OPTION]
 }
 export HYPTRACE_LAB_GUEST_ARGS
 HYPTRACE_LAB_GUEST_ARGS="$(card 0 off) $(card 1 on) $(card 2 off ,ioeventfd=off)"
+export HYPTRACE_LAB_CPUS=4 # for two vCPUs, so that none of QEMU's threads has to take one's
 vm_up -m protected -g 1 -w 0 -a 'hyptrace-agent -D'
 
 run 'for i in 0 1 2; do ip addr add 10.9.$i.1/24 dev tap$i && ip link set tap$i up || exit; done'
@@ -56,7 +57,7 @@ verdict() {
 # Where a recording's figures drift, diff calls it too short; on a busy machine its noise may hide the difference:
 # then longer ones are recorded.
 for packets in 2400 9600; do
-	[ "$(verdict standard vhost tasks vhost) $(verdict standard vhost tasks qemu-system-aar)" != "more less" ] || break
+	[[ "$(verdict standard vhost tasks vhost) $(verdict standard vhost tasks qemu-system-aar)" =~ ^(more|too short)" less"$ ]] && break
 	for i in 0 1; do record_card $i $packets; done
 done
 diag "$("$hyptrace" diff --per net_dev_xmit@Guest "$(both standard)" "$(both vhost)" 2>&1)"
