@@ -281,6 +281,30 @@ static void test_names(void **state)
 	expect(s, expected);
 }
 
+/* A CPU's records are read after those of another, to which the task went. */
+static void test_names_of_two_cpus(void **state)
+{
+	static const uint64_t chain[] = { PERF_CONTEXT_KERNEL, 1 };
+	struct setup *s = *state;
+
+	named(s, NOBODY, NOBODY, "parent", false);
+	begin_record(s, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+	add_u32(s, NOBODY + 2, NOBODY + 2);
+	add_text(s, "program");
+	assert_int_equal(take_at(s, 300), 0);
+	begin_record(s, PERF_RECORD_FORK, 0);
+	add_u32(s, NOBODY + 2, NOBODY);
+	add_u32(s, NOBODY + 2, NOBODY);
+	add_u64(s, 100);
+	assert_int_equal(take_at(s, 100), 0);
+	begin_record(s, PERF_RECORD_COMM, 0);
+	add_u32(s, NOBODY + 2, NOBODY + 2);
+	add_text(s, "earlier");
+	assert_int_equal(take_at(s, 200), 0);
+	sample(s, PERF_RECORD_MISC_KERNEL, 400, NOBODY + 2, NOBODY + 2, chain, 2);
+	expect(s, "400 1073741810 comm=program tgid=1073741810 mode=kernel ip=0x1 kernel=1 user=\n");
+}
+
 /* The kernel's own build id, and a process that lives, whose maps come before its first sample in user mode.
  */
 static void test_maps(void **state)
@@ -385,6 +409,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_guest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_deep, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_names_of_two_cpus, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_maps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),

@@ -20,8 +20,9 @@ struct profile {
 	 * lock */
 	struct profile_task {
 		int32_t tid;
-		bool maps;     /* are known */
-		char comm[16]; /* "": not known, or it is gone */
+		bool maps;	/* are known */
+		uint64_t named; /* when, by a record: CPUs' records are read one CPU after the other */
+		char comm[16];	/* "": not known, or it is gone */
 	} * tasks;
 	size_t n_tasks;
 };

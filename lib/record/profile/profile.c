@@ -317,8 +317,9 @@ static int profile_take_name(struct profile_taker *k, struct cursor *c)
 		return -EBADMSG;
 	pthread_mutex_lock(&k->p->lock);
 	task = profile_task(k->p, tid);
-	if (task) {
+	if (task && k->ts >= task->named) {
 		snprintf(task->comm, sizeof(task->comm), "%s", name);
+		task->named = k->ts;
 		task->maps |= (k->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
 	}
 	pthread_mutex_unlock(&k->p->lock);
@@ -342,8 +343,9 @@ static int profile_take_fork(struct profile_taker *k, struct cursor *c)
 	if (parent)
 		memcpy(comm, parent->comm, sizeof(comm));
 	task = parent ? profile_task(k->p, tid) : NULL;
-	if (task) {
+	if (task && k->ts >= task->named) {
 		memcpy(task->comm, comm, sizeof(comm));
+		task->named = k->ts;
 		task->maps = false;
 		if (!*comm)
 			profile_task_ask(task);
