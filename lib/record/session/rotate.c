@@ -232,7 +232,8 @@ static int ring_start(int fd, size_t size, uint64_t since, struct spool_range *r
  */
 static int ring_trim(const struct session *s, struct spool *spool, uint64_t number, uint64_t to)
 {
-	const uint64_t since = to - s->plan->flight_ms * UNIT_MS;
+	const uint64_t flight = s->plan->flight_ms * UNIT_MS;
+	const uint64_t since = to > flight ? to - flight : 0; /* the machine may have begun since */
 	struct spool_range *ranges = NULL;
 	uint64_t begin = 0;
 	size_t n = 0;

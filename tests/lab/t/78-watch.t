@@ -68,11 +68,11 @@ is "$(sed -n 's/^hyptrace_watch_dropped_total //p' "$out/w.prom")" 0 "nothing fo
 diag "CPU time of the watch, $(jq -s 'length' "$out/looks.json") looks: $(sed -n 's/^hyptrace_watch_cpu_seconds_total //p' "$out/w.prom") s"
 
 # ---- a limit that is exceeded: the flight recorder's seconds before it ----
-# The hog begins when both have run for a while, and marks when.
+# The hog begins when both have run for a while, and marks when. The recorder's time is longer than the machine has run.
 run "$state"'
 	mkdir /tmp/dumps
 	for n in 0 1; do taskset -p -c $((1 - n)) $(thread "CPU $n/KVM") >/dev/null; done
-	hyptrace record -o /tmp/dumps/ring.dat --flight 60 --ring -b 16384 -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch \
+	hyptrace record -o /tmp/dumps/ring.dat --flight 1h --ring -b 16384 -e kvm:kvm_entry -e kvm:kvm_exit -e sched:sched_switch \
 		-e sched:sched_waking -B hyp -b 16384 -A g1@3 -e sched 2>/tmp/ring.err & ring=$!
 	within 100 test -e /dev/shm/hyptrace-ring.dat.spool/range
 	within 100 grep -q 1 $t/tracing_on
