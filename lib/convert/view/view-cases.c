@@ -60,19 +60,20 @@ static uint64_t view_found_length(const struct view_found *f)
 	return f->is.to - f->is.from;
 }
 
-void view_cases_add(struct view_cases *c, const struct view_case *one)
+struct view_case *view_cases_add(struct view_cases *c, uint32_t kind, uint64_t ns)
 {
-	struct view_found *v = c->v + one->kind * CASES_OF_A_KIND, *least = v;
+	struct view_found *v = c->v + kind * CASES_OF_A_KIND, *least = v;
 
-	if (one->to - one->from <= c->least[one->kind])
-		return;
+	if (ns <= c->least[kind])
+		return NULL;
 	for (size_t i = 1; i < CASES_OF_A_KIND; i++)
 		least = view_found_length(&v[i]) < view_found_length(least) ? &v[i] : least;
-	c->least[one->kind] = view_found_length(least);
-	if (one->to - one->from <= c->least[one->kind])
-		return;
+	c->least[kind] = view_found_length(least);
+	if (ns <= c->least[kind])
+		return NULL;
 	path_release(&least->path);
-	*least = (struct view_found){ .is = *one };
+	*least = (struct view_found){ 0 };
+	return &least->is;
 }
 
 /* The next one that is there, after `f`; NULL: the first, and the end. */
