@@ -232,7 +232,7 @@ void states_until(struct states *st, uint64_t ts)
 /* Shows that a guest ran by its other events, where its host's hypervisor gives no reasons. */
 static void records_show(struct states *st, const struct merge_record *m, size_t n)
 {
-	for (; n && st->n_streams; m++, n--) {
+	for (; n && st->without_reasons; m++, n--) {
 		struct state_cpu *c = m->stream < st->n_streams ? st->streams[m->stream] : NULL;
 
 		if (!c || !c->vcpu || !c->vcpu->in->without_reasons || !m->data)

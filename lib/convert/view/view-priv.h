@@ -68,11 +68,13 @@ struct view {
 	uint64_t width;	   /* of a bucket, ns */
 	bool folded;	   /* spans up to `least` ns are summed */
 	uint64_t least;
-	uint64_t records;	      /* that were read */
-	uint32_t *rates;	      /* records of each input in each bucket */
-	uint64_t left_out;	      /* vCPUs and tasks beyond those that can be followed */
-	uint64_t bucket_from, bucket; /* the last one that was asked for */
-	uint64_t durations;	      /* of all spans that were kept, or-ed */
+	uint64_t records;  /* that were read */
+	uint32_t *rates;   /* records of each input in each bucket, by worker */
+	uint64_t left_out; /* vCPUs and tasks beyond those that can be followed */
+	struct view_bucket {
+		uint64_t from, nr;
+	} last;		    /* the bucket that was asked for last */
+	uint64_t durations; /* of all spans that were kept, or-ed */
 	struct arena texts;
 	char **words; /* words[0]: "" */
 	struct view_lane *lanes;
@@ -90,14 +92,15 @@ struct view {
 void view_open(struct view *v, uint64_t from, uint64_t to);
 void view_release(struct view *v);
 /* The bucket of a time. */
-uint64_t view_bucket_of(const struct view *v, uint64_t ts);
-static inline uint64_t view_bucket(struct view *v, uint64_t ts)
+uint64_t view_bucket(const struct view *v, uint64_t ts);
+/* The same, without a division where it is the last one, as for times in their order. */
+static inline uint64_t view_bucket_at(const struct view *v, struct view_bucket *last, uint64_t ts)
 {
-	if (ts - v->bucket_from >= v->width) { /* times come nearly in order: divides once in a bucket */
-		v->bucket = view_bucket_of(v, ts);
-		v->bucket_from = v->from + v->bucket * v->width;
+	if (ts - last->from >= v->width) {
+		last->nr = view_bucket(v, ts);
+		last->from = v->from + last->nr * v->width;
 	}
-	return v->bucket;
+	return last->nr;
 }
 /* The index of a word; NULL: 0. Without memory v->bad, and view_place() fails. */
 uint32_t view_word(struct view *v, const char *text);

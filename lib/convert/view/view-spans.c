@@ -8,7 +8,6 @@ void view_open(struct view *v, uint64_t from, uint64_t to)
 	v->from = from;
 	v->to = to > from ? to : from + 1;
 	v->width = (v->to - v->from) / VIEW_BUCKETS + 1;
-	v->bucket_from = v->from;
 	view_word(v, "");
 }
 
@@ -90,7 +89,7 @@ static bool view_cell_same(const void *array, size_t index, const void *wanted)
 	return a->lane == b->lane && a->bucket == b->bucket && a->label == b->label;
 }
 
-uint64_t view_bucket_of(const struct view *v, uint64_t ts)
+uint64_t view_bucket(const struct view *v, uint64_t ts)
 {
 	uint64_t bucket = ts > v->from ? (ts - v->from) / v->width : 0;
 
@@ -100,7 +99,8 @@ uint64_t view_bucket_of(const struct view *v, uint64_t ts)
 /* Adds a span to the buckets in which it lies. */
 static int view_sum(struct view *v, const struct view_span *s)
 {
-	uint64_t last = view_bucket(v, s->to - 1), first = view_bucket(v, s->from), from = s->from;
+	uint64_t last = view_bucket_at(v, &v->last, s->to - 1), first = view_bucket_at(v, &v->last, s->from),
+		 from = s->from;
 	int ret = 0;
 
 	for (uint64_t b = first; b <= last && !ret; b++) {
