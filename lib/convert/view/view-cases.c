@@ -60,20 +60,19 @@ static uint64_t view_found_length(const struct view_found *f)
 	return f->is.to - f->is.from;
 }
 
-struct view_case *view_cases_add(struct view_cases *c, uint32_t kind, uint64_t ns)
+void view_cases_add(struct view_cases *c, const struct view_case *one)
 {
-	struct view_found *v = c->v + kind * CASES_OF_A_KIND, *least = v;
+	struct view_found *v = c->v + one->kind * CASES_OF_A_KIND, *least = v;
 
-	if (ns <= c->least[kind])
-		return NULL;
+	if (one->to - one->from <= c->least[one->kind])
+		return;
 	for (size_t i = 1; i < CASES_OF_A_KIND; i++)
 		least = view_found_length(&v[i]) < view_found_length(least) ? &v[i] : least;
-	c->least[kind] = view_found_length(least);
-	if (ns <= c->least[kind])
-		return NULL;
+	c->least[one->kind] = view_found_length(least);
+	if (one->to - one->from <= c->least[one->kind])
+		return;
 	path_release(&least->path);
-	*least = (struct view_found){ 0 };
-	return &least->is;
+	*least = (struct view_found){ .is = *one };
 }
 
 /* The next one that is there, after `f`; NULL: the first, and the end. */

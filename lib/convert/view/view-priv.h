@@ -61,6 +61,9 @@ struct view_loss {
 
 #define VIEW_LOSSES_MAX 20000 /* in a page */
 
+#define VIEW_SEEN 256
+#define VIEW_MET  1024
+
 /* All that the page shows. Zero-initialised = empty. */
 struct view {
 	bool full, bad;
@@ -68,15 +71,24 @@ struct view {
 	uint64_t width;	   /* of a bucket, ns */
 	bool folded;	   /* spans up to `least` ns are summed */
 	uint64_t least;
-	uint64_t records;  /* that were read */
-	uint32_t *rates;   /* records of each input in each bucket, by worker */
-	uint64_t left_out; /* vCPUs and tasks beyond those that can be followed */
+	uint64_t records;   /* that were read */
+	uint32_t *rates;    /* records of each input in each bucket, by worker */
+	uint64_t left_out;  /* vCPUs and tasks beyond those that can be followed */
+	uint64_t durations; /* of all spans that were kept, or-ed */
 	struct view_bucket {
 		uint64_t from, nr;
-	} last;		    /* the bucket that was asked for last */
-	uint64_t durations; /* of all spans that were kept, or-ed */
+	} last; /* bucket that was asked for last */
+	struct view_met {
+		struct view_lane lane;
+		struct view_label label;
+		uint32_t lane_nr, label_nr;
+	} met[VIEW_MET]; /* by a hash: spans that follow each other have few lanes and labels */
 	struct arena texts;
 	char **words; /* words[0]: "" */
+	struct view_seen {
+		const char *text;
+		uint32_t word;
+	} seen[VIEW_SEEN]; /* texts by their address */
 	struct view_lane *lanes;
 	struct view_label *labels;
 	struct view_span *spans;
@@ -93,7 +105,7 @@ void view_open(struct view *v, uint64_t from, uint64_t to);
 void view_release(struct view *v);
 /* The bucket of a time. */
 uint64_t view_bucket(const struct view *v, uint64_t ts);
-/* The same, without a division where it is the last one, as for times in their order. */
+/* The same, without a division where it is the last one. */
 static inline uint64_t view_bucket_at(const struct view *v, struct view_bucket *last, uint64_t ts)
 {
 	if (ts - last->from >= v->width) {
@@ -102,13 +114,13 @@ static inline uint64_t view_bucket_at(const struct view *v, struct view_bucket *
 	}
 	return last->nr;
 }
-/* The index of a word; NULL: 0. Without memory v->bad, and view_place() fails. */
+/* The index of a word. Without memory v->bad, and view_add() fails. */
+uint32_t view_word_of(struct view *v, const char *text);
+/* The same of one that keeps its address and its text until the end; NULL: 0. */
 uint32_t view_word(struct view *v, const char *text);
-/* The indices of a lane and a label, in a span. */
-int view_place(struct view *v, const struct view_lane *lane, const struct view_label *label,
-	       struct view_span *span);
-/* Adds a span, which has its indices. */
-int view_add(struct view *v, const struct view_span *span);
+/* Adds a span of that lane and label, whose own indices are filled here. */
+int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
+	     struct view_span span);
 /* After the last span: orders all of it, and keeps VIEW_SPANS spans. */
 int view_finish(struct view *v);
 
@@ -131,8 +143,7 @@ struct view_cases; /* opaque */
 /* Adds a part to the job's reading, after those that call view_cases_add(). view_cases_close takes NULL. */
 int view_cases_open(struct view_cases **out, const struct view_job *job);
 void view_cases_close(struct view_cases *c);
-/* Room for one of that kind, which is filled by the caller; NULL: there are as many longer ones. */
-struct view_case *view_cases_add(struct view_cases *c, uint32_t kind, uint64_t ns);
+void view_cases_add(struct view_cases *c, const struct view_case *one);
 /* After each run, and at the end: fills those whose events are all read. */
 int view_cases_fill(struct view_cases *c, bool end);
 /* Reads the files once more, for their events as text. */

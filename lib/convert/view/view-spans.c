@@ -8,7 +8,7 @@ void view_open(struct view *v, uint64_t from, uint64_t to)
 	v->from = from;
 	v->to = to > from ? to : from + 1;
 	v->width = (v->to - v->from) / VIEW_BUCKETS + 1;
-	view_word(v, "");
+	view_word_of(v, "");
 }
 
 void view_release(struct view *v)
@@ -32,15 +32,12 @@ static bool view_word_same(const void *array, size_t index, const void *wanted)
 	return !strcmp(((char *const *)array)[index], wanted);
 }
 
-uint32_t view_word(struct view *v, const char *text)
+uint32_t view_word_of(struct view *v, const char *text)
 {
-	size_t len = text ? strlen(text) : 0, at;
-	uint32_t hash;
+	size_t len = strlen(text), at;
+	uint32_t hash = map_hash_bytes(text, len);
 	char *copy;
 
-	if (!text)
-		return 0;
-	hash = map_hash_bytes(text, len);
 	at = map_find(&v->by_word, hash, view_word_same, v->words, text);
 	if (at != MAP_NONE)
 		return (uint32_t)at;
@@ -51,6 +48,15 @@ uint32_t view_word(struct view *v, const char *text)
 	}
 	memcpy(copy, text, len + 1);
 	return (uint32_t)v->n_words - 1;
+}
+
+uint32_t view_word(struct view *v, const char *text)
+{
+	struct view_seen *seen = &v->seen[map_hash((uintptr_t)text) % VIEW_SEEN];
+
+	if (text && seen->text != text)
+		*seen = (struct view_seen){ text, view_word_of(v, text) };
+	return text ? seen->word : 0;
 }
 
 static bool view_lane_same(const void *array, size_t index, const void *wanted)
@@ -99,8 +105,8 @@ uint64_t view_bucket(const struct view *v, uint64_t ts)
 /* Adds a span to the buckets in which it lies. */
 static int view_sum(struct view *v, const struct view_span *s)
 {
-	uint64_t last = view_bucket_at(v, &v->last, s->to - 1), first = view_bucket_at(v, &v->last, s->from),
-		 from = s->from;
+	uint64_t last = view_bucket_at(v, &v->last, s->to - 1), first = view_bucket_at(v, &v->last, s->from);
+	uint64_t from = s->from;
 	int ret = 0;
 
 	for (uint64_t b = first; b <= last && !ret; b++) {
@@ -151,41 +157,52 @@ static int view_fold(struct view *v, size_t keep)
 	v->least = view_duration_at(v, v->n_spans - keep - 1);
 	v->folded = true;
 	for (size_t i = 0; i < v->n_spans && !ret; i++) {
-		const struct view_span *s = &v->spans[i];
+		const struct view_span s = v->spans[i];
 
-		if (s->to - s->from > v->least)
-			v->spans[n++] = *s;
+		if (s.to - s.from > v->least)
+			v->spans[n++] = s;
 		else
-			ret = view_sum(v, s);
+			ret = view_sum(v, &s);
 	}
 	v->n_spans = n;
 	return ret;
 }
 
-int view_place(struct view *v, const struct view_lane *lane, const struct view_label *label,
-	       struct view_span *span)
+int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
+	     struct view_span span)
 {
-	return v->bad ? -ENOMEM
-		      : view_index(&v->by_lane, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
-				   &span->lane)
-				?: view_index(&v->by_label, view_label_same, &v->labels, &v->n_labels, label,
-					      sizeof(*label), &span->label);
-}
+	uint64_t key = ((uint64_t)lane->number << 8 ^ (uint64_t)(uint32_t)lane->pid << 24 ^ lane->kind) * 31 ^
+		       ((uint64_t)label->reason << 40 ^ (uint64_t)label->other << 20 ^ label->task);
+	struct view_met *met = &v->met[map_hash(key * 31 ^ label->state ^ label->by << 8) % VIEW_MET];
+	int ret;
 
-int view_add(struct view *v, const struct view_span *span)
-{
-	if (!v->full && v->n_spans == 2 * VIEW_SPANS) {
-		int ret = view_fold(v, VIEW_SPANS);
-
+	if (v->bad)
+		return -ENOMEM;
+	/* of an empty place the state is no word */
+	if (!met->label.state || memcmp(&met->lane, lane, sizeof(*lane)) ||
+	    memcmp(&met->label, label, sizeof(*label))) {
+		*met = (struct view_met){ *lane, *label, 0, 0 };
+		ret = view_index(&v->by_lane, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
+				 &met->lane_nr);
+		ret = ret
+			      ?: view_index(&v->by_label, view_label_same, &v->labels, &v->n_labels, label,
+					    sizeof(*label), &met->label_nr);
 		if (ret)
 			return ret;
 	}
-	if (v->folded && span->to - span->from <= v->least)
-		return view_sum(v, span);
+	span.lane = met->lane_nr;
+	span.label = met->label_nr;
+	if (!v->full && v->n_spans == 2 * VIEW_SPANS) {
+		ret = view_fold(v, VIEW_SPANS);
+		if (ret)
+			return ret;
+	}
+	if (v->folded && span.to - span.from <= v->least)
+		return view_sum(v, &span);
 	if (array_reach(&v->spans, &v->spans_room, v->n_spans + 1, sizeof(*v->spans)))
 		return -ENOMEM;
-	v->durations |= span->to - span->from;
-	v->spans[v->n_spans++] = *span;
+	v->durations |= span.to - span.from;
+	v->spans[v->n_spans++] = span;
 	return 0;
 }
 

@@ -15,31 +15,7 @@ struct view_stream {
 	uint64_t since;
 };
 
-/*
- * All that a span's lane and label follow from, without padding. Names keep their address and their text
- * until the end.
- */
-struct view_meaning {
-	const struct state_owner *owner; /* NULL: a visit's */
-	const char *task, *other_task;
-	uint64_t reason, class;
-	uint32_t cpu;
-	int32_t other;
-	uint16_t other_input;
-	uint8_t state, by, why, coarse;
-	uint16_t input; /* of a visit */
-};
-
-/* A meaning that was met. */
-struct view_met {
-	struct view_meaning is;
-	uint32_t lane, label;
-};
-
-#define VIEW_MET 1024
-
 struct view_reader {
-	struct view_met met[VIEW_MET]; /* by a hash */
 	const struct view_job *job;
 	const struct reading *of;
 	struct view_stream *streams;
@@ -54,32 +30,9 @@ static uint32_t view_bound(uint64_t ns)
 	return ns < VIEW_BOUND_MAX ? (uint32_t)ns : VIEW_BOUND_MAX;
 }
 
-static const char *view_task(const struct view_reader *r, size_t input, int32_t pid)
+static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid)
 {
-	return steps_comm(r->of->steps, input, pid);
-}
-
-/* True: *span has the lane and the label of such spans. Else *met is to be filled. */
-static bool view_met(struct view_reader *r, const struct view_meaning *m, struct view_span *span,
-		     struct view_met **met)
-{
-	uint64_t key = (uintptr_t)m->owner ^ m->reason << 48 ^ m->class << 40 ^ (uint64_t)m->state << 56;
-
-	*met = &r->met[map_hash(key ^ (uint64_t)m->why << 32 ^ (uint32_t)m->other ^ m->cpu << 16) % VIEW_MET];
-	span->lane = (*met)->lane;
-	span->label = (*met)->label;
-	return !memcmp(&(*met)->is, m, sizeof(*m));
-}
-
-/* Adds a span of that meaning, which has not been met. */
-static int view_meet(struct view_reader *r, struct view_met *met, const struct view_meaning *m,
-		     const struct view_lane *lane, const struct view_label *label, struct view_span *span)
-{
-	int ret = view_place(&r->view, lane, label, span);
-
-	if (!ret)
-		*met = (struct view_met){ *m, span->lane, span->label };
-	return ret ?: view_add(&r->view, span);
+	return view_word(&r->view, steps_comm(r->of->steps, input, pid));
 }
 
 /* A vCPU that does not run its guest, or a guest's task that has no CPU. */
@@ -90,22 +43,19 @@ static void view_state_case(struct view_reader *r, const struct state_span *s)
 	static const uint64_t others =
 		1 << STATE_HYP | 1 << STATE_FIRMWARE | 1 << STATE_HOST | 1 << STATE_VMM;
 	const struct state_owner *o = s->owner;
-	bool vcpu = o->kind == STATE_OF_VCPU;
-	struct view_case *found = NULL;
+	bool guest = o->kind == STATE_OF_VCPU && o->guest != STATE_NO_INPUT;
 
 	if (o->kind != STATE_OF_TASK && (waiting | others) >> s->state & 1)
-		found = view_cases_add(r->cases, s->state + !vcpu * VIEW_CASE_TASK, s->to - s->from);
-	if (found)
-		*found = (struct view_case){ .kind = s->state + !vcpu * VIEW_CASE_TASK,
-					     .input = o->input,
-					     .cpu = s->cpu,
-					     .guest = vcpu && o->guest != STATE_NO_INPUT ? o->guest
-											 : UINT32_MAX,
-					     .vcpu = o->vcpu,
-					     .pid = o->pid,
-					     .waits = waiting >> s->state & 1,
-					     .from = s->from,
-					     .to = s->to };
+		view_cases_add(r->cases, &(struct view_case){ .kind = s->state + (o->kind != STATE_OF_VCPU) *
+											 VIEW_CASE_TASK,
+							      .input = o->input,
+							      .cpu = s->cpu,
+							      .guest = guest ? o->guest : UINT32_MAX,
+							      .vcpu = o->vcpu,
+							      .pid = o->pid,
+							      .waits = waiting >> s->state & 1,
+							      .from = s->from,
+							      .to = s->to });
 }
 
 static int view_state(void *reader, const struct state_span *s)
@@ -114,39 +64,17 @@ static int view_state(void *reader, const struct state_span *s)
 	struct view *v = &r->view;
 	const struct state_owner *o = s->owner;
 	bool vcpu = o->kind == STATE_OF_VCPU, exit = s->why == STEP_KVM_EXIT && s->class < 64;
-	bool runs = s->state == STATE_RUNNING || s->state == STATE_STOLEN;
-	bool other = s->other != STATE_NO_TASK && s->other_input != STATE_NO_INPUT;
-	struct view_span span = { .from = s->from,
-				  .to = s->to,
-				  .from_bound = view_bound(s->from_bound),
-				  .to_bound = view_bound(s->to_bound),
-				  .cpu = vcpu ? s->cpu : UINT32_MAX };
-	struct view_meaning m = { .owner = o,
-				  .reason = s->reason,
-				  .class = s->class,
-				  .cpu = vcpu ? 0 : s->cpu,
-				  .other = other ? s->other : 0,
-				  .other_input = s->other_input,
-				  .state = (uint8_t)s->state,
-				  .by = (uint8_t)s->by,
-				  .why = s->why,
-				  .coarse = s->coarse };
 	struct view_lane lane = {
 		.kind = VIEW_CPU, .input = o->input, .number = s->cpu, .guest = UINT32_MAX
 	};
 	struct view_label label = { .coarse = s->coarse };
-	struct view_met *met;
 
 	view_state_case(r, s);
 	/* a CPU's lane has what runs there; a task that sleeps or waits is on none */
-	if (!vcpu && !runs &&
-	    (o->kind != STATE_OF_GUEST_TASK || (s->state != STATE_RUNNABLE && s->state != STATE_SLEEPING)))
-		return 0;
-	m.task = vcpu ? NULL : view_task(r, o->input, o->pid);
-	m.other_task = other ? view_task(r, s->other_input, s->other) : NULL;
-	if (view_met(r, &m, &span, &met))
-		return view_add(v, &span);
-	if (!vcpu && !runs) {
+	if (!vcpu && s->state != STATE_RUNNING && s->state != STATE_STOLEN) {
+		if (o->kind != STATE_OF_GUEST_TASK ||
+		    (s->state != STATE_RUNNABLE && s->state != STATE_SLEEPING))
+			return 0;
 		lane.kind = VIEW_TASK;
 		lane.number = UINT32_MAX;
 		lane.pid = o->pid;
@@ -163,11 +91,18 @@ static int view_state(void *reader, const struct state_span *s)
 		lane.guest = o->guest == STATE_NO_INPUT ? UINT32_MAX : o->guest;
 	} else {
 		label.pid = o->pid;
-		label.task = view_word(v, m.task);
+		label.task = view_task(r, o->input, o->pid);
 	}
-	label.other_pid = m.other;
-	label.other = view_word(v, m.other_task);
-	return view_meet(r, met, &m, &lane, &label, &span);
+	if (s->other != STATE_NO_TASK && s->other_input != STATE_NO_INPUT) {
+		label.other_pid = s->other;
+		label.other = view_task(r, s->other_input, s->other);
+	}
+	return view_add(v, &lane, &label,
+			(struct view_span){ .from = s->from,
+					    .to = s->to,
+					    .from_bound = view_bound(s->from_bound),
+					    .to_bound = view_bound(s->to_bound),
+					    .cpu = vcpu ? s->cpu : UINT32_MAX });
 }
 
 /* A span that a program marks, in the lane of those with as many around them. */
@@ -181,50 +116,39 @@ static int view_mark(void *reader, const struct markers_span *s)
 		.number = (uint32_t)s->n - 1,
 		.guest = UINT32_MAX,
 		.pid = s->client ? 0 : s->pid,
-		.name = view_word(v, s->client),
+		.name = s->client ? view_word_of(v, s->client) : 0,
 	};
 	const struct view_label label = { .state = view_word(v, s->names[s->n - 1]),
-					  .task = view_word(v, s->client ? NULL
-									 : view_task(r, s->input, s->pid)),
+					  .task = s->client ? 0 : view_task(r, s->input, s->pid),
 					  .pid = lane.pid };
-	struct view_span span = { .from = s->from, .to = s->to, .cpu = UINT32_MAX };
 
-	return s->to <= s->from ? 0 : view_place(v, &lane, &label, &span) ?: view_add(v, &span);
+	return s->to <= s->from
+		       ? 0
+		       : view_add(v, &lane, &label,
+				  (struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
 
 static int view_visit(struct view_reader *r, const struct span *s)
 {
-	struct view *v = &r->view;
-	const struct view_meaning m = { .task = view_task(r, s->machine, s->pid),
-					.reason = s->why,
-					.cpu = s->cpu,
-					.other = s->pid > 0 ? s->pid : 0,
-					.why = STEP_HYP_ENTER, /* not all zero, as an empty place is */
-					.input = (uint16_t)s->machine };
-	const struct view_lane lane = {
+	struct view_lane lane = {
 		.kind = VIEW_HYP, .input = s->machine, .number = s->cpu, .guest = UINT32_MAX
 	};
-	struct view_span span = { .from = s->from, .to = s->to, .cpu = UINT32_MAX };
-	struct view_label label = { .pid = m.other };
-	struct view_case *found;
-	struct view_met *met;
+	const char *why = steps_why(r->of->steps, &r->of->in->v[s->machine], s->machine, s->why);
+	struct view_label label = { .state = view_word(&r->view, "hypervisor"),
+				    .reason = view_word(&r->view, why),
+				    .task = view_task(r, s->machine, s->pid),
+				    .pid = s->pid > 0 ? s->pid : 0 };
 
 	if (s->end != SPAN_PAIRED || s->to <= s->from)
 		return 0;
-	found = view_cases_add(r->cases, VIEW_CASE_VISIT, s->to - s->from);
-	if (found)
-		*found = (struct view_case){ .kind = VIEW_CASE_VISIT,
-					     .input = s->machine,
-					     .cpu = s->cpu,
-					     .guest = UINT32_MAX,
-					     .from = s->from,
-					     .to = s->to };
-	if (view_met(r, &m, &span, &met))
-		return view_add(v, &span);
-	label.state = view_word(v, "hypervisor");
-	label.reason = view_word(v, steps_why(r->of->steps, &r->of->in->v[s->machine], s->machine, s->why));
-	label.task = view_word(v, m.task);
-	return view_meet(r, met, &m, &lane, &label, &span);
+	view_cases_add(r->cases, &(struct view_case){ .kind = VIEW_CASE_VISIT,
+						      .input = s->machine,
+						      .cpu = s->cpu,
+						      .guest = UINT32_MAX,
+						      .from = s->from,
+						      .to = s->to });
+	return view_add(&r->view, &lane, &label,
+			(struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
 
 static int view_loss(struct view_reader *r, const struct view_stream *stream, const struct step *s)
