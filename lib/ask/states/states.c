@@ -312,11 +312,6 @@ uint64_t states_left_out(const struct states *st)
 	return st->left_out;
 }
 
-const char *states_comm(struct states *st, size_t input, int32_t pid)
-{
-	return input < st->n ? steps_comm(st->steps, input, pid) : NULL;
-}
-
 const char *states_reason(const struct states *st, const struct state_span *span)
 {
 	const struct state_owner *o = span->owner;

@@ -62,7 +62,6 @@ struct view_loss {
 #define VIEW_LOSSES_MAX 20000 /* in a page */
 
 #define VIEW_SEEN 256
-#define VIEW_MET  1024
 
 /* All that the page shows. Zero-initialised = empty. */
 struct view {
@@ -71,18 +70,9 @@ struct view {
 	uint64_t width;	   /* of a bucket, ns */
 	bool folded;	   /* spans up to `least` ns are summed */
 	uint64_t least;
-	uint64_t records;   /* that were read */
-	uint32_t *rates;    /* records of each input in each bucket, by worker */
-	uint64_t left_out;  /* vCPUs and tasks beyond those that can be followed */
-	uint64_t durations; /* of all spans that were kept, or-ed */
-	struct view_bucket {
-		uint64_t from, nr;
-	} last; /* bucket that was asked for last */
-	struct view_met {
-		struct view_lane lane;
-		struct view_label label;
-		uint32_t lane_nr, label_nr;
-	} met[VIEW_MET]; /* by a hash: spans that follow each other have few lanes and labels */
+	uint64_t records;  /* that were read */
+	uint32_t *rates;   /* records of each input in each bucket */
+	uint64_t left_out; /* vCPUs and tasks beyond those that can be followed */
 	struct arena texts;
 	char **words; /* words[0]: "" */
 	struct view_seen {
@@ -105,15 +95,6 @@ void view_open(struct view *v, uint64_t from, uint64_t to);
 void view_release(struct view *v);
 /* The bucket of a time. */
 uint64_t view_bucket(const struct view *v, uint64_t ts);
-/* The same, without a division where it is the last one. */
-static inline uint64_t view_bucket_at(const struct view *v, struct view_bucket *last, uint64_t ts)
-{
-	if (ts - last->from >= v->width) {
-		last->nr = view_bucket(v, ts);
-		last->from = v->from + last->nr * v->width;
-	}
-	return last->nr;
-}
 /* The index of a word. Without memory v->bad, and view_add() fails. */
 uint32_t view_word_of(struct view *v, const char *text);
 /* The same of one that keeps its address and its text until the end; NULL: 0. */

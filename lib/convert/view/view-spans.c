@@ -69,11 +69,11 @@ static bool view_label_same(const void *array, size_t index, const void *wanted)
 	return !memcmp((const struct view_label *)array + index, wanted, sizeof(struct view_label));
 }
 
-/* The index of an entry without padding that is or becomes one of an array's. */
-static int view_index(struct map *m, map_same *same, void *array, size_t *n, const void *entry, size_t size,
-		      uint32_t *index)
+/* The index of an entry without padding that is or becomes one of an array's. Inline, and with it `same`:
+ * each span has two. */
+static inline int view_index(struct map *m, uint32_t hash, map_same *same, void *array, size_t *n,
+			     const void *entry, size_t size, uint32_t *index)
 {
-	uint32_t hash = map_hash_bytes(entry, size);
 	size_t at;
 	void *entries;
 
@@ -105,8 +105,8 @@ uint64_t view_bucket(const struct view *v, uint64_t ts)
 /* Adds a span to the buckets in which it lies. */
 static int view_sum(struct view *v, const struct view_span *s)
 {
-	uint64_t last = view_bucket_at(v, &v->last, s->to - 1), first = view_bucket_at(v, &v->last, s->from);
-	uint64_t from = s->from;
+	uint64_t from = s->from, first = view_bucket(v, from), end = v->from + (first + 1) * v->width;
+	uint64_t last = s->to <= end ? first : view_bucket(v, s->to - 1);
 	int ret = 0;
 
 	for (uint64_t b = first; b <= last && !ret; b++) {
@@ -130,11 +130,8 @@ static int view_sum(struct view *v, const struct view_span *s)
 static uint64_t view_duration_at(const struct view *v, size_t place)
 {
 	uint64_t found = 0;
-	int top = 56;
 
-	while (top && !(v->durations >> top))
-		top -= 8;
-	for (int shift = top; shift >= 0; shift -= 8) {
+	for (int shift = 56; shift >= 0; shift -= 8) {
 		uint64_t above = shift < 56 ? UINT64_MAX << (shift + 8) : 0;
 		size_t count[256] = { 0 }, byte = 0;
 
@@ -171,37 +168,23 @@ static int view_fold(struct view *v, size_t keep)
 int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
 	     struct view_span span)
 {
-	uint64_t key = ((uint64_t)lane->number << 8 ^ (uint64_t)(uint32_t)lane->pid << 24 ^ lane->kind) * 31 ^
-		       ((uint64_t)label->reason << 40 ^ (uint64_t)label->other << 20 ^ label->task);
-	struct view_met *met = &v->met[map_hash(key * 31 ^ label->state ^ label->by << 8) % VIEW_MET];
-	int ret;
+	uint64_t of_lane = (uint64_t)(uint32_t)lane->pid << 32 | (lane->number << 8 ^ lane->input << 4);
+	uint64_t of_tasks = (uint64_t)(uint32_t)label->pid << 32 | (uint32_t)label->other_pid;
+	uint64_t of_words = (uint64_t)label->reason << 32 | (label->task << 8 ^ label->other << 4);
+	uint32_t lane_hash = map_hash(map_hash(of_lane) ^ (lane->name << 3 | lane->kind));
+	uint32_t label_hash = map_hash(map_hash(of_words) ^ of_tasks ^ (label->state << 8 ^ label->class));
 
-	if (v->bad)
+	if (v->bad ||
+	    view_index(&v->by_lane, lane_hash, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
+		       &span.lane) ||
+	    view_index(&v->by_label, label_hash, view_label_same, &v->labels, &v->n_labels, label,
+		       sizeof(*label), &span.label) ||
+	    (!v->full && v->n_spans == 2 * VIEW_SPANS && view_fold(v, VIEW_SPANS)))
 		return -ENOMEM;
-	/* of an empty place the state is no word */
-	if (!met->label.state || memcmp(&met->lane, lane, sizeof(*lane)) ||
-	    memcmp(&met->label, label, sizeof(*label))) {
-		*met = (struct view_met){ *lane, *label, 0, 0 };
-		ret = view_index(&v->by_lane, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
-				 &met->lane_nr);
-		ret = ret
-			      ?: view_index(&v->by_label, view_label_same, &v->labels, &v->n_labels, label,
-					    sizeof(*label), &met->label_nr);
-		if (ret)
-			return ret;
-	}
-	span.lane = met->lane_nr;
-	span.label = met->label_nr;
-	if (!v->full && v->n_spans == 2 * VIEW_SPANS) {
-		ret = view_fold(v, VIEW_SPANS);
-		if (ret)
-			return ret;
-	}
 	if (v->folded && span.to - span.from <= v->least)
 		return view_sum(v, &span);
 	if (array_reach(&v->spans, &v->spans_room, v->n_spans + 1, sizeof(*v->spans)))
 		return -ENOMEM;
-	v->durations |= span.to - span.from;
 	v->spans[v->n_spans++] = span;
 	return 0;
 }
