@@ -70,8 +70,7 @@ static void latency_json_row(const struct latency_answer *l, const struct latenc
 	json_key_str(j, "key", latency_row_name(l, row, key));
 	json_key_u64(j, "p50", histogram_at(h, 0.5));
 	json_key_u64(j, "p99", histogram_at(h, 0.99));
-	json_key(j, "buckets");
-	json_array(j);
+	json_key_array(j, "buckets");
 	for (size_t at = 0; histogram_next(h, &at, &from, &to, &n);)
 		JSON_ROW(j, from, to, n);
 	json_array_end(j);
@@ -100,8 +99,7 @@ static int latency_json_preset(const struct inputs *in, const struct latency_pre
 		json_object(j);
 		json_key_str(j, "preset", p->name);
 		json_key_str(j, "summary", p->summary);
-		json_key(j, "rows");
-		json_array(j);
+		json_key_array(j, "rows");
 		for (size_t i = 0; i < l.found.n_rows; i++)
 			if (l.found.rows[i].stages[plan.n_points - 1].n)
 				latency_json_row(&l, &l.found.rows[i], j);

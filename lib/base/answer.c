@@ -292,8 +292,7 @@ void answer_end(struct answer *a)
 	if (a->ticks)
 		answer_note(a, "times and durations are ticks, not ns");
 	if (a->form == ANSWER_JSON && !a->indented) {
-		json_key(&a->json, "notes");
-		json_array(&a->json);
+		json_key_array(&a->json, "notes");
 		for (size_t i = 0; i < a->notes.n; i++)
 			json_str(&a->json, a->notes.v[i]);
 		json_array_end(&a->json);
@@ -332,8 +331,7 @@ void answer_table(struct answer *a, const char *key, const char *title, const st
 		}
 	}
 	if (a->form == ANSWER_JSON) {
-		json_key(&a->json, key);
-		json_array(&a->json);
+		json_key_array(&a->json, key);
 	} else if (a->form == ANSWER_CSV) {
 		csv_word(a->out, a->table);
 		for (size_t i = 0; i < a->n_columns; i++) {

@@ -187,6 +187,12 @@ void json_key_str(struct json *j, const char *key, const char *s)
 	json_str(j, s);
 }
 
+void json_key_array(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_array(j);
+}
+
 void json_key_u64(struct json *j, const char *key, uint64_t v)
 {
 	json_key(j, key);

@@ -51,6 +51,7 @@ void json_quoted(struct buf *out, const char *s, size_t len);
 /* Key and value at once. */
 void json_key_str(struct json *j, const char *key, const char *s);
 void json_key_u64(struct json *j, const char *key, uint64_t v);
+void json_key_array(struct json *j, const char *key);
 
 /*
  * Reading: a value is a slice of a text which json_parse has found to be valid

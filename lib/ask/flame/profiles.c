@@ -50,8 +50,7 @@ static int speedscope_values(struct profile_output *o, const char *key, bool wei
 	int ret;
 
 	o->weights = weights;
-	json_key(&o->json, key);
-	json_array(&o->json);
+	json_key_array(&o->json, key);
 	ret = flame_tree_walk(o->p->tree, o->p->weight, speedscope_value, o);
 	json_array_end(&o->json);
 	return ret;
@@ -84,8 +83,7 @@ int profile_speedscope(const struct flame_profile *p, int fd)
 	json_key_str(&o.json, "name", p->title);
 	json_key(&o.json, "shared");
 	json_object(&o.json);
-	json_key(&o.json, "frames");
-	json_array(&o.json);
+	json_key_array(&o.json, "frames");
 	for (uint32_t i = 1; i < flame_tree_names(p->tree); i++) {
 		json_object(&o.json);
 		json_key_str(&o.json, "name", flame_tree_text(p->tree, i));
@@ -93,8 +91,7 @@ int profile_speedscope(const struct flame_profile *p, int fd)
 	}
 	json_array_end(&o.json);
 	json_object_end(&o.json);
-	json_key(&o.json, "profiles");
-	json_array(&o.json);
+	json_key_array(&o.json, "profiles");
 	ret = speedscope_side(&o, p->diff ? "before" : p->title);
 	o.side = 1;
 	if (p->diff && !ret)

@@ -338,7 +338,7 @@ static void path_stream_note(struct path_reading *r, const struct merge_record *
 		r->fields[st->at->input].sched = true;
 		r->fields[st->at->input].buffer = (uint16_t)st->at->buffer;
 	}
-	if (r->f->found || !m->data)
+	if (r->f->found || r->joins || !m->data) /* nobody asks for the task that runs */
 		return;
 	e = timeline_event(r->t, m, &id);
 	if (e && e->hyp)

@@ -178,7 +178,7 @@ static int series_spans_row(struct series_run *r, const struct tally_row *from, 
  */
 static void series_task_name(struct series_run *r, size_t input, int32_t pid, char *name, size_t size)
 {
-	const char *comm = states_comm(r->read.states, input, pid) ?: "?";
+	const char *comm = steps_comm(r->read.steps, input, pid) ?: "?";
 	const char *slash = strchr(comm, '/');
 	size_t len = strlen(comm);
 	const struct offset_guest *guest;

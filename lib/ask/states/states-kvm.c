@@ -138,7 +138,7 @@ void state_hyp_step(struct states *st, struct state_cpu *c, const struct step *s
 	else if (s->a != STEP_UNKNOWN)
 		c->hyp = s->a < STATE_REASONS ? c->in->hyp_exit_to[s->a] : HYP_UNKNOWN;
 	else {
-		c->in->without_reasons = true;
+		c->in->without_reasons = st->without_reasons = true;
 		if (!v || v->kvm == KVM_OUT || v->kvm == KVM_USER)
 			c->hyp = HYP_HOST;
 		else if (v->kvm == KVM_IN)

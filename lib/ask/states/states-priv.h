@@ -129,7 +129,7 @@ struct states {
 	} * listeners;
 	size_t n_listeners;
 	int error;
-	bool begun, ended;
+	bool begun, ended, without_reasons; /* without_reasons: of any input */
 	uint64_t from, now;
 	struct state_event cause; /* of what changes now */
 	uint64_t cause_bound;
@@ -138,7 +138,7 @@ struct states {
 	struct state_input *in;
 	size_t n;
 	struct state_cpu **streams; /* a guest's: its CPU; NULL: a host's */
-	size_t n_streams; /* 0: none is a guest's */
+	size_t n_streams;	    /* 0: none is a guest's */
 	struct arena arena;
 	struct state_task **tasks;
 	struct map by_task; /* of them, by input and pid */

@@ -232,7 +232,7 @@ void states_until(struct states *st, uint64_t ts)
 /* Shows that a guest ran by its other events, where its host's hypervisor gives no reasons. */
 static void records_show(struct states *st, const struct merge_record *m, size_t n)
 {
-	for (; n && st->n_streams; m++, n--) {
+	for (; n && st->without_reasons; m++, n--) {
 		struct state_cpu *c = m->stream < st->n_streams ? st->streams[m->stream] : NULL;
 
 		if (!c || !c->vcpu || !c->vcpu->in->without_reasons || !m->data)
@@ -310,11 +310,6 @@ void states_covered(const struct states *st, const struct state_owner *o, uint64
 uint64_t states_left_out(const struct states *st)
 {
 	return st->left_out;
-}
-
-const char *states_comm(struct states *st, size_t input, int32_t pid)
-{
-	return input < st->n ? steps_comm(st->steps, input, pid) : NULL;
 }
 
 const char *states_reason(const struct states *st, const struct state_span *span)

@@ -171,8 +171,6 @@ uint64_t states_left_out(const struct states *st);
 const char *state_name(enum state state);
 /* The word of a span's reason; NULL: none. */
 const char *states_reason(const struct states *st, const struct state_span *span);
-/* The task's name by the file's table; NULL: not known. One thread at a time. */
-const char *states_comm(struct states *st, size_t input, int32_t pid);
 
 /* ---- sums --------------------------------------------------------------------------------- */
 

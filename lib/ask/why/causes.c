@@ -26,7 +26,7 @@ struct why_cause why_cause_plain(unsigned int kind)
 	return (struct why_cause){ .kind = kind, .cpu = STATE_NO_CPU, .pid = STATE_NO_TASK };
 }
 
-uint32_t why_cause_of(struct why *w, const struct why_cause *c)
+static uint32_t why_cause_find(struct why *w, const struct why_cause *c)
 {
 	struct why_cause key = why_cause_key(c);
 	uint32_t hash = map_hash_bytes(&key, sizeof(key));
@@ -42,6 +42,16 @@ uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 	if (map_push(&w->by_cause, hash, &w->causes, &w->n_causes, c, sizeof(*c)))
 		return UINT32_MAX;
 	return (uint32_t)(w->n_causes - 1);
+}
+
+uint32_t why_cause_of(struct why *w, const struct why_cause *c)
+{
+	uint64_t at = map_hash(c->reason ^ c->class << 20 ^ (uint64_t)c->kind << 40 ^ (uint32_t)c->pid);
+	struct why_met *met = &w->met[at % ARRAY_SIZE(w->met)];
+
+	if (memcmp(&met->is, c, sizeof(*c))) /* no cause is all zero, as an empty place is */
+		*met = (struct why_met){ *c, why_cause_find(w, c) };
+	return met->cause;
 }
 
 struct why_cause why_cause_span(const struct why *w, const struct state_span *s, bool pending)

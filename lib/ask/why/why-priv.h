@@ -37,6 +37,10 @@ struct why {
 	struct why_cause *causes;
 	size_t n_causes;
 	struct map by_cause;
+	struct why_met {
+		struct why_cause is;
+		uint32_t cause;
+	} met[256];		  /* by a hash: causes that were asked for */
 	struct latency_keys keys; /* of lanes */
 	struct why_lane *lanes;
 	size_t n_lanes;

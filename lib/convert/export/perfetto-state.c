@@ -27,7 +27,7 @@ static uint64_t vcpu_track(struct perfetto *pf, const struct state_owner *o)
 	/* the last number is that of guests without a name */
 	parent = pf_parent(pf, o->input, (unsigned int)(guest ? (size_t)(guest - in->guests) : in->n_guests),
 			   PF_GUEST, guest ? name : "Guests");
-	comm = states_comm(pf->states, o->input, o->pid);
+	comm = steps_comm(pf->meanings, o->input, o->pid);
 	/* "CPU 0/KVM", "crosvm_vcpu0": the next best */
 	name = o->vcpu != STATE_NO_CPU ? arena_printf(&pf->arena, "vCPU %u", o->vcpu)
 				       : arena_printf(&pf->arena, "%s %d", comm ?: "vCPU thread", o->pid);
@@ -114,7 +114,7 @@ static const struct pf_args *state_args(struct perfetto *pf, const struct state_
 	if (s->state == STATE_STOLEN)
 		pf_arg_text(args, "by", state_name(s->by), strlen(state_name(s->by)));
 	if (s->other != STATE_NO_TASK) { /* "QEMU 123" */
-		const char *comm = states_comm(pf->states, s->other_input, s->other);
+		const char *comm = steps_comm(pf->meanings, s->other_input, s->other);
 		const char *text =
 			s->other ? arena_printf(&pf->arena, "%s %d", comm ?: "task", s->other) : "idle";
 
@@ -144,7 +144,7 @@ static const char *state_slice_name(struct perfetto *pf, const struct state_span
 		    s->state == STATE_OUTSIDE;
 
 	if (s->state == STATE_STOLEN)
-		return states_comm(pf->states, s->owner->input, s->owner->pid)
+		return steps_comm(pf->meanings, s->owner->input, s->owner->pid)
 			       ?: arena_printf(&pf->arena, "task %d", s->owner->pid);
 	if (!with || !reason)
 		return state_name(s->state);

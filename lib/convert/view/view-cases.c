@@ -147,16 +147,14 @@ void view_cases_head(struct view_cases *c, uint64_t origin, struct json *j)
 	const struct reading *of = c->job->reading;
 	struct path_answer answer = { .in = of->in, .steps = of->steps, .texts = &c->texts };
 
-	json_key(j, "cases");
-	json_array(j);
+	json_key_array(j, "cases");
 	for (const struct view_found *f = NULL; (f = view_found_next(c, f));) {
 		json_object(j);
 		json_key_u64(j, "machine", f->is.input);
 		json_key_u64(j, "pid", (uint64_t)f->is.pid);
 		json_key_u64(j, "from", f->is.from - origin);
 		json_key_u64(j, "to", f->is.to - origin);
-		json_key(j, "events");
-		json_array(j);
+		json_key_array(j, "events");
 		for (const struct path_row *r = f->events; r < f->events + f->n_events; r++) {
 			const struct path_text *text = path_texts_find(&c->texts, r->nr);
 

@@ -75,8 +75,7 @@ static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 
 static void head_machines(struct json *j, const struct inputs *in)
 {
-	json_key(j, "machines");
-	json_array(j);
+	json_key_array(j, "machines");
 	for (const struct input *f = in->v; f < in->v + in->n; f++) {
 		const struct reader_option *o = reader_option(f->reader, DAT_COMMAND);
 		char *command = o ? strndup(o->data.data, o->data.len) : NULL;
@@ -130,31 +129,26 @@ static void view_head(const struct view *v, const struct view_job *job, struct v
 	json_key_u64(&j, "summed", v->folded ? v->least : 0);
 	json_key_u64(&j, "left_out", v->left_out);
 	head_machines(&j, job->reading->in);
-	json_key(&j, "lanes");
-	json_array(&j);
+	json_key_array(&j, "lanes");
 	for (const struct view_lane *l = v->lanes; l < v->lanes + v->n_lanes; l++)
 		JSON_ROW(&j, l->kind, l->input, column_number(l->number), column_number(l->guest),
 			 (uint64_t)l->pid, l->name, l->spans, l->cells);
 	json_array_end(&j);
-	json_key(&j, "words");
-	json_array(&j);
+	json_key_array(&j, "words");
 	for (size_t i = 0; i < v->n_words; i++)
 		json_str(&j, v->words[i]);
 	json_array_end(&j);
-	json_key(&j, "labels");
-	json_array(&j);
+	json_key_array(&j, "labels");
 	for (const struct view_label *l = v->labels; l < v->labels + v->n_labels; l++)
 		JSON_ROW(&j, l->state, l->by, l->reason, l->class, l->task, (uint64_t)l->pid, l->other,
 			 (uint64_t)l->other_pid, l->coarse);
 	json_array_end(&j);
-	json_key(&j, "losses");
-	json_array(&j);
+	json_key_array(&j, "losses");
 	for (const struct view_loss *l = v->losses; l < v->losses + v->n_losses; l++)
 		JSON_ROW(&j, l->input, l->buffer, l->cpu, l->hyp, l->from - v->from, l->to - v->from,
 			 l->events + 1); /* 0: unknown */
 	json_array_end(&j);
-	json_key(&j, "columns");
-	json_array(&j);
+	json_key_array(&j, "columns");
 	for (size_t i = 0; i < VIEW_COLUMNS; i++)
 		json_u64(&j, columns[i].len);
 	json_array_end(&j);

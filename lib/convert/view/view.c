@@ -25,9 +25,7 @@ struct view_reader {
 
 static uint32_t view_bound(uint64_t ns)
 {
-	if (ns == UINT64_MAX)
-		return VIEW_NO_BOUND;
-	return ns < VIEW_BOUND_MAX ? (uint32_t)ns : VIEW_BOUND_MAX;
+	return ns == UINT64_MAX ? VIEW_NO_BOUND : ns < VIEW_BOUND_MAX ? (uint32_t)ns : VIEW_BOUND_MAX;
 }
 
 static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid)
