@@ -193,21 +193,6 @@ static int sql_event_next(struct sql_cursor *c)
 	return ret;
 }
 
-static struct cell sql_event_text(struct sql_event_cursor *e)
-{
-	struct sql *s = e->c.sql;
-	struct print_record r;
-	int ret = s->print ? 0 : print_open(&s->print, s->in, false);
-
-	e->ready.len = e->text.len = 0;
-	ret = ret ?: print_begin(s->print, e->t, e->m, &r, &e->ready);
-	if (!ret)
-		print_fields(s->print, &r, &e->ready, 0, &e->text);
-	if (ret || !buf_str(&e->text))
-		return (struct cell){ .kind = CELL_FAILED };
-	return (struct cell){ .kind = CELL_COPY, .text = buf_str(&e->text) };
-}
-
 static int64_t sql_event_number(const struct sql_cursor *c)
 {
 	const struct sql_event_cursor *e = (const struct sql_event_cursor *)c;
@@ -220,10 +205,12 @@ static int64_t sql_event_number(const struct sql_cursor *c)
 static struct cell sql_event_column(struct sql_cursor *c, int i)
 {
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
+	struct sql *s = c->sql;
 	unsigned int id;
 	const struct known_event *k;
 	const struct input *in;
-	int what = c->table->columns[i].what, pid;
+	struct print_record r;
+	int what = c->table->columns[i].what, pid, ret;
 	uint64_t bound;
 
 	if (c->want.order == ORDER_COUNTED)
@@ -243,7 +230,14 @@ static struct cell sql_event_column(struct sql_cursor *c, int i)
 		return what == EVENT_TID ? sql_number(pid)
 					 : sql_text(sql_comm(c->sql, c->sql->streams[e->stream].input, pid));
 	case EVENT_TEXT:
-		return sql_event_text(e);
+		ret = s->print ? 0 : print_open(&s->print, s->in, false);
+		e->ready.len = e->text.len = 0;
+		ret = ret ?: print_begin(s->print, e->t, e->m, &r, &e->ready);
+		if (!ret)
+			print_fields(s->print, &r, &e->ready, 0, &e->text);
+		if (ret || !buf_str(&e->text))
+			return (struct cell){ .kind = CELL_FAILED };
+		return (struct cell){ .kind = CELL_COPY, .text = buf_str(&e->text) };
 	case SQL_UTC_NS:
 	case SQL_UTC_BOUND:
 	case EVENT_BOUND:

@@ -301,7 +301,7 @@ static inline struct cell sql_vcpu(const struct input *in, int32_t tid, bool gue
 }
 
 /* Reads the files' own tables of tasks' names. -ENOMEM. */
-int sql_tasks_open(struct sql *s);
+int sql_tasks_read(struct sql_tasks *t, const struct inputs *in);
 void sql_tasks_free(struct sql_tasks *t);
 /* The task's name by those: whatever was read or printed before, it is the same. NULL: unknown. */
 const char *sql_comm(const struct sql *s, size_t input, int32_t tid);

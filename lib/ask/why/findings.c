@@ -112,31 +112,13 @@ static int finding_exit_over(struct finding_job *j, struct finding_vcpu *v, bool
 	return whole && !x.vmm ? histogram_add(&j->exits_of[x.halted], x.ns) : 0;
 }
 
-/* Takes the vCPU's span of that cause as a part of an exit; before a halt the guest has nothing to do. */
-static int finding_exit_span(struct finding_job *j, struct finding_vcpu *v, const struct state_span *s,
-			     uint32_t cause)
-{
-	struct finding_exit_open *x = &v->exit;
-
-	if (s->state == STATE_GUEST)
-		return finding_exit_over(j, v, true);
-	if (s->state >= STATE_HYP && s->state <= STATE_HOST)
-		x->ns += s->to - s->from;
-	if (s->state == STATE_HOST && (s->why || !x->cause))
-		x->cause = cause;
-	if (s->state == STATE_HALTED)
-		*x = (struct finding_exit_open){ .cause = x->cause, .halted = true };
-	if (s->state == STATE_VMM)
-		x->vmm += s->to - s->from;
-	return 0;
-}
-
 /* Time that is unknown before the first known span, or after the last one, was not recorded on purpose. */
 static int finding_span(void *ctx, const struct state_span *s)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
 	struct finding_job *j = ctx;
 	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
+	struct finding_exit_open *x;
 	struct finding_vcpu *v;
 	struct why_cause cause;
 	size_t *place;
@@ -173,7 +155,19 @@ static int finding_span(void *ctx, const struct state_span *s)
 		finding_stretch_take(&v->by[i].longest, s->from, s->to);
 	else
 		finding_part_add(&v->by[i], s->from, s->to);
-	return finding_exit_span(j, v, s, i);
+	/* the span as a part of an exit; before a halt the guest has nothing to do */
+	if (s->state == STATE_GUEST)
+		return finding_exit_over(j, v, true);
+	x = &v->exit;
+	if (s->state >= STATE_HYP && s->state <= STATE_HOST)
+		x->ns += s->to - s->from;
+	if (s->state == STATE_HOST && (s->why || !x->cause))
+		x->cause = i;
+	if (s->state == STATE_HALTED)
+		*x = (struct finding_exit_open){ .cause = x->cause, .halted = true };
+	if (s->state == STATE_VMM)
+		x->vmm += s->to - s->from;
+	return 0;
 }
 
 /* Causes that take time from a vCPU, by the command that shows more of them. */
