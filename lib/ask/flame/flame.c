@@ -327,10 +327,8 @@ int flame_open(struct flame **out, const struct inputs *in, const struct timelin
 	f->names = calloc(FLAME_DEPTH_MAX + 1, sizeof(*f->names));
 	if (!f->streams || !f->names)
 		ret = -ENOMEM;
-	if (!ret)
-		ret = flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
-	if (!ret)
-		ret = flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in);
+	ret = ret ?: flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
+	ret = ret ?: flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in);
 	if (!ret && opts->states)
 		ret = states_open(&f->states, in, t, steps, STATES_VCPUS, state_totals_span, &f->totals);
 	f->totals = (struct state_totals){ .st = f->states, .with_causes = true };

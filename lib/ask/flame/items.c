@@ -164,33 +164,12 @@ static uint64_t item_number(const struct field_load *l, const struct merge_recor
 	return l->kind == FIELD_NUMBER && field_load_number(l, m->data, m->len, &v) ? v : none;
 }
 
-/* The kernel's stack, then the user's that it lies within. */
-static int item_sample(const struct flame_input *in, const struct flame_event *e,
-		       const struct merge_record *m, struct flame_items *own, struct flame_item *item)
-{
-	const uint8_t *kernel, *user;
-	size_t n, n_user;
-
-	item->cut = field_load_bytes(&e->where, m->data, m->len, &kernel, &n) != 1;
-	item->cut |= field_load_bytes(&e->second, m->data, m->len, &user, &n_user) != 1;
-	if (items_room(own, n / 8 + n_user / 8))
-		return -ENOMEM;
-	items_stack(in, own, item, kernel, n / 8);
-	for (size_t i = 0; i < n_user / 8; i++) {
-		uint64_t addr;
-
-		memcpy(&addr, user + 8 * i, 8);
-		items_address(own, NULL, addr);
-	}
-	return 0;
-}
-
 static int item_fill(const struct flame_input *in, const struct flame_event *e, const struct merge_record *m,
 		     struct flame_items *own, struct flame_item *item)
 {
 	uint64_t said, from, to, addr;
-	const uint8_t *data;
-	size_t n;
+	const uint8_t *data, *user;
+	size_t n, n_user;
 
 	item->pid = timeline_pid(&e->pid, m);
 	item->number = item_number(&e->number, m, item->kind == FLAME_FUNCTION ? 1 : 0);
@@ -200,9 +179,17 @@ static int item_fill(const struct flame_input *in, const struct flame_event *e, 
 		item->number = item_number(&e->mode, m, 0);
 		said = item_number(&e->hz, m, 0);
 		item->ns = said ? 1000000000 / said : 0;
-		return item_sample(in, e, m, own, item);
-	}
-	if (item->kind == FLAME_ARRAY) {
+		/* the kernel's stack, then the user's that it lies within */
+		item->cut = field_load_bytes(&e->where, m->data, m->len, &data, &n) != 1;
+		item->cut |= field_load_bytes(&e->second, m->data, m->len, &user, &n_user) != 1;
+		if (items_room(own, n / 8 + n_user / 8))
+			return -ENOMEM;
+		items_stack(in, own, item, data, n / 8);
+		for (size_t i = 0; i < n_user / 8; i++) {
+			memcpy(&addr, user + 8 * i, 8);
+			items_address(own, NULL, addr);
+		}
+	} else if (item->kind == FLAME_ARRAY) {
 		item->cut = field_load_bytes(&e->where, m->data, m->len, &data, &n) != 1;
 		if (items_room(own, n / 8))
 			return -ENOMEM;

@@ -312,27 +312,6 @@ struct exits_cut exits_cut(const struct exits *e)
 
 #define NAME(...) snprintf(out, EXITS_NAME_MAX, __VA_ARGS__)
 
-/* As perf: a trap by its class, all else by its reason. */
-static void exits_reason_name(const struct exits *e, size_t input, uint64_t key, uint32_t info, char *out)
-{
-	const char *word = NULL;
-
-	if (info >= EXITS_CLASS) {
-		word = esr_ec_name(info - EXITS_CLASS);
-		if (!word)
-			NAME("TRAP 0x%02x", info - EXITS_CLASS);
-	} else {
-		if (info == EXITS_ARM64)
-			word = kvm_exit_arm_name((uint32_t)key);
-		if (!word)
-			word = steps_reason(e->steps, input, STEP_KVM_EXIT, key);
-		if (!word)
-			NAME("exit 0x%" PRIx32, (uint32_t)key);
-	}
-	if (word)
-		NAME("%s", word);
-}
-
 const char *exits_name(const struct exits *e, size_t input, enum exits_table table, uint64_t key,
 		       uint32_t info, char out[EXITS_NAME_MAX])
 {
@@ -343,6 +322,7 @@ const char *exits_name(const struct exits *e, size_t input, enum exits_table tab
 				  .op2 = key >> 17 & 7 };
 	const char *how = info & EXITS_WRITE ? "write" : "read";
 	char call[SMCCC_TEXT_MAX], name[SYSREG_NAME_MAX];
+	const char *word = NULL;
 
 	switch (table) {
 	case EXITS_MMIO:
@@ -370,7 +350,19 @@ const char *exits_name(const struct exits *e, size_t input, enum exits_table tab
 			NAME("%" PRIu64, key);
 		break;
 	default:
-		exits_reason_name(e, input, key, info, out);
+		/* as perf: a trap by its class, all else by its reason */
+		if (info >= EXITS_CLASS)
+			word = esr_ec_name(info - EXITS_CLASS);
+		else if (info == EXITS_ARM64)
+			word = kvm_exit_arm_name((uint32_t)key);
+		if (!word && info < EXITS_CLASS)
+			word = steps_reason(e->steps, input, STEP_KVM_EXIT, key);
+		if (word)
+			NAME("%s", word);
+		else if (info >= EXITS_CLASS)
+			NAME("TRAP 0x%02x", info - EXITS_CLASS);
+		else
+			NAME("exit 0x%" PRIx32, (uint32_t)key);
 	}
 	return out;
 }

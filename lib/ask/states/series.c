@@ -373,31 +373,29 @@ out:
 	return ret;
 }
 
-/* Whether the row is of that event: [BUFFER/]SYSTEM:EVENT is its name. */
-static bool series_is(const struct series_row *row, const char *event)
-{
-	const char *at = strchr(event, '@'), *name = row->name, *colon = strrchr(name, ':');
-	size_t len = at ? (size_t)(at - event) : strlen(event);
-
-	if (row->group != SERIES_EVENTS || (at && strcmp(at + 1, row->machine)))
-		return false;
-	if (!memchr(event, ':', len) && colon)
-		name = colon + 1;
-	return strlen(name) == len && !memcmp(name, event, len);
-}
-
 int series_per(struct series *s, const char *event)
 {
+	const char *at = strchr(event, '@');
+	size_t len = at ? (size_t)(at - event) : strlen(event);
 	double rate = 0; /* a second */
 
 	s->per = calloc(SERIES_SLICES, sizeof(*s->per));
 	if (!s->per)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->n; i++)
-		for (size_t k = 0; k < SERIES_SLICES && series_is(&s->v[i], event); k++) {
-			s->per[k] += s->v[i].v[k];
-			rate += s->v[i].v[k] / SERIES_SLICES;
+	for (const struct series_row *row = s->v; row < s->v + s->n; row++) {
+		const char *name = row->name, *colon = strrchr(name, ':');
+
+		/* [BUFFER/]SYSTEM:EVENT is the name */
+		if (!memchr(event, ':', len) && colon)
+			name = colon + 1;
+		if (row->group != SERIES_EVENTS || (at && strcmp(at + 1, row->machine)) ||
+		    strlen(name) != len || memcmp(name, event, len))
+			continue;
+		for (size_t k = 0; k < SERIES_SLICES; k++) {
+			s->per[k] += row->v[k];
+			rate += row->v[k] / SERIES_SLICES;
 		}
+	}
 	s->length *= rate;
 	return rate > 0 ? 0 : -ENOENT;
 }

@@ -159,27 +159,6 @@ int states_begin(struct states *st, uint64_t ts)
 	return 0;
 }
 
-static void step_take(struct states *st, struct state_cpu *c, const struct step *s)
-{
-	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
-		state_gap_step(st, c, s);
-		return;
-	}
-	state_hyp_is_guest(st, c);
-	if (c->vcpu && c->vcpu->in->without_reasons)
-		state_hyp_shown(st, c->vcpu, s->ts, st->cause_bound);
-	if (STEP_SET(s->kind) & STATE_HYP_KINDS) {
-		state_hyp_step(st, c, s);
-		return;
-	}
-	if (state_seen_hyp(c->in) && (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD))
-		state_hyp_is_host(st, c);
-	if (STEP_SET(s->kind) & STATE_SCHED_KINDS)
-		state_sched_step(st, c, s);
-	else
-		state_kvm_step(st, c, s);
-}
-
 int states_step(struct states *st, const struct step *s, uint64_t raw)
 {
 	uint8_t buffer = buffer_of(s->buffer);
@@ -220,7 +199,23 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 		return st->error;
 	if (in->over & ~c->gaps)
 		state_gap_apply(st, c);
-	step_take(st, c, s);
+	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
+		state_gap_step(st, c, s);
+		return st->error;
+	}
+	state_hyp_is_guest(st, c);
+	if (c->vcpu && c->vcpu->in->without_reasons)
+		state_hyp_shown(st, c->vcpu, s->ts, st->cause_bound);
+	if (STEP_SET(s->kind) & STATE_HYP_KINDS) {
+		state_hyp_step(st, c, s);
+		return st->error;
+	}
+	if (state_seen_hyp(c->in) && (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD))
+		state_hyp_is_host(st, c);
+	if (STEP_SET(s->kind) & STATE_SCHED_KINDS)
+		state_sched_step(st, c, s);
+	else
+		state_kvm_step(st, c, s);
 	return st->error;
 }
 
@@ -243,18 +238,14 @@ static void records_show(struct states *st, const struct merge_record *m, size_t
 	}
 }
 
-static int states_after(void *ctx, struct pass_run *run)
-{
-	return states_run(ctx, run);
-}
-
 struct pass_part states_part(struct states *st)
 {
-	return (struct pass_part){ .ctx = st, .steps = STATES_STEPS, .after = states_after };
+	return (struct pass_part){ .ctx = st, .steps = STATES_STEPS, .after = states_run };
 }
 
-int states_run(struct states *st, const struct pass_run *run)
+int states_run(void *states, struct pass_run *run)
 {
+	struct states *st = states;
 	const struct merge_run *records = run->records;
 	size_t shown = 0;
 	int ret = 0;

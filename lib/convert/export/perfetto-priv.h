@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_PERFETTO_PRIV_H
 #define HYPTRACE_PERFETTO_PRIV_H
 
-#include "ask/states/gaps.h"
+#include "ask/states/pass.h"
 #include "ask/states/states.h"
 #include "base/arena.h"
 #include "base/decode/perfetto-events.h"
