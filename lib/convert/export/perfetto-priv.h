@@ -221,6 +221,5 @@ void pf_exit_record(struct perfetto *pf, const struct pf_record *r);
 void pf_marker_record(struct perfetto *pf, const struct pf_record *r);
 /* Events are missing before that record, or after it. */
 void pf_marker_lost(struct perfetto *pf, const struct merge_record *m);
-void pf_marker_release(struct perfetto *pf);
 
 #endif

@@ -124,33 +124,6 @@ static void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 		put_slice(pf, c, &done, NULL);
 }
 
-/* The rest of a full chunk waits for the next one. */
-static void keep_enters(struct perfetto *pf)
-{
-	for (size_t i = 0; i < pf->n_cpus; i++) {
-		struct pf_cpu *c = pf->cpus[i];
-
-		if (!c || !c->enter || c->enter == &c->waiting)
-			continue;
-		c->bytes.len = 0;
-		buf_add(&c->bytes, c->enter->data, c->enter->len);
-		pf->bad |= c->bytes.bad;
-		c->waiting = *c->enter;
-		c->waiting.data = c->bytes.data;
-		c->waiting.lost = false; /* the chunk has it */
-		c->enter = &c->waiting;
-	}
-}
-
-static void finish_visits(struct perfetto *pf)
-{
-	struct span open;
-
-	for (size_t i = 0; i < pf->n_cpus; i++)
-		if (pf->cpus[i] && visit_finish(&pf->cpus[i]->visit, &open))
-			put_slice(pf, pf->cpus[i], &open, NULL);
-}
-
 enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
 enum { SYNC_CLOCKS = 1, SYNCED_CLIENT = 2, SYNCED_HOST = 3 };
 /* Of BuiltinClock. */
@@ -403,7 +376,20 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 	}
 	if (m->n)
 		states_until(p->states, m->v[m->n - 1].ts);
-	keep_enters(p);
+	/* visits that the chunk leaves open wait for the next one */
+	for (size_t i = 0; i < p->n_cpus; i++) {
+		struct pf_cpu *c = p->cpus[i];
+
+		if (!c || !c->enter || c->enter == &c->waiting)
+			continue;
+		c->bytes.len = 0;
+		buf_add(&c->bytes, c->enter->data, c->enter->len);
+		p->bad |= c->bytes.bad;
+		c->waiting = *c->enter;
+		c->waiting.data = c->bytes.data;
+		c->waiting.lost = false; /* the chunk has it */
+		c->enter = &c->waiting;
+	}
 	return ret ?: export_tell(p->job) ?: chunk_status(p);
 }
 
@@ -434,11 +420,13 @@ static int perfetto_finish(struct perfetto *p)
 {
 	struct pipeline_run run = { .own = pf_chunk_new(p->n_cpus) };
 	int ret = perfetto_before(p, &run);
+	struct span open;
 
-	if (!ret) {
-		finish_visits(p);
-		ret = states_end(p->states) ?: chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
-	}
+	for (size_t i = 0; i < p->n_cpus && !ret; i++)
+		if (p->cpus[i] && visit_finish(&p->cpus[i]->visit, &open))
+			put_slice(p, p->cpus[i], &open, NULL);
+	ret = ret ?: states_end(p->states) ?: chunk_status(p);
+	ret = ret ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
 	pf_chunk_free(run.own);
 	buf_release(&run.out);
 	return ret;
@@ -508,7 +496,8 @@ int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, 
 	free(p.numbers);
 	map_release(&p.numbers_map);
 	free(p.exits);
-	pf_marker_release(&p);
+	marks_release(&p.marks);
+	free(p.markers);
 	gaps_release(&p.gaps);
 	free(p.events);
 	free(p.machines);
