@@ -151,21 +151,6 @@ static void fill_span(const struct handle_spans *s, enum hyptrace_span_kind kind
 	}
 }
 
-/* 1, 0: the end, or -errno. Spans that end before `from` are skipped. */
-static int handle_spans_next(struct handle_spans *s, uint64_t from, struct hyptrace_span *out)
-{
-	enum hyptrace_span_kind kind = HYPTRACE_VISIT;
-	struct span v;
-	int ret;
-
-	do
-		ret = spans_next(s, &kind, &v);
-	while (ret == 1 && v.to < from);
-	if (ret == 1)
-		fill_span(s, kind, &v, out);
-	return ret;
-}
-
 unsigned int hyptrace_version(void)
 {
 	return HYPTRACE_VERSION_NUMBER;
@@ -371,15 +356,22 @@ int hyptrace_filter(struct hyptrace *h, const char *filter, char *error, size_t 
 
 int hyptrace_next_span(struct hyptrace *h, struct hyptrace_span *span)
 {
+	enum hyptrace_span_kind kind = HYPTRACE_VISIT;
 	struct hyptrace_span out;
+	struct span v;
 	int ret = 0;
 
 	if (!h->spans)
 		ret = handle_load(h) ?: handle_spans_open(&h->spans, &h->in, &h->log);
 	if (ret)
 		return ret;
-	ret = handle_spans_next(h->spans, h->from, &out);
-	return ret == 1 ? tagged_write(span, &out, sizeof(out)) ?: 1 : ret;
+	do
+		ret = spans_next(h->spans, &kind, &v);
+	while (ret == 1 && v.to < h->from);
+	if (ret != 1)
+		return ret;
+	fill_span(h->spans, kind, &v, &out);
+	return tagged_write(span, &out, sizeof(out)) ?: 1;
 }
 
 static int fill_field(const struct hyptrace *h, const struct tep_format_field *f,

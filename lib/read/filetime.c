@@ -145,29 +145,22 @@ static uint64_t filetime_to_ns(const struct filetime *t, uint64_t ts)
 	return t->tsc_shift < 128 ? (uint64_t)((unsigned __int128)ts * t->mult >> t->tsc_shift) : 0;
 }
 
-/* In ticks of the file's clock. */
-static uint64_t filetime_bound_raw(const struct filetime *t, uint64_t ts)
+uint64_t filetime_bound(const struct filetime *t, uint64_t ts)
 {
 	const struct offset_table *points = t->shift.cpus;
 	const uint64_t *bounds = t->shift.bounds;
+	uint64_t bound; /* in ticks of the file's clock */
 	size_t i;
 
 	if (!bounds || !points || !points->n || ts < points->v[0].time)
 		return UINT64_MAX;
 	i = array_lower_bound(points->v, points->n, sizeof(*points->v), u64_below, &ts);
-	if (i == points->n)
+	if (i == points->n || (t->shift.n_bounds != 1 && t->shift.n_bounds != points->n))
 		return UINT64_MAX;
 	if (t->shift.n_bounds == 1) /* the point behind it is a copy (offset_shift_fill) */
-		return bounds[0];
-	if (t->shift.n_bounds != points->n)
-		return UINT64_MAX;
-	return ts == points->v[i].time || bounds[i] > bounds[i - 1] ? bounds[i] : bounds[i - 1];
-}
-
-uint64_t filetime_bound(const struct filetime *t, uint64_t ts)
-{
-	uint64_t bound = filetime_bound_raw(t, ts);
-
+		bound = bounds[0];
+	else
+		bound = ts == points->v[i].time || bounds[i] > bounds[i - 1] ? bounds[i] : bounds[i - 1];
 	return bound == UINT64_MAX ? bound : filetime_to_ns(t, bound);
 }
 

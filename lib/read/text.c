@@ -90,23 +90,12 @@ static const char *text_conversion_read(struct text_build *b, const char *s, str
 	return s + 1;
 }
 
-/* The same conversion of a long long: "%-08.3llx". */
-static const char *text_integer_format(struct text_build *b, const char *s, const struct conversion *scan)
-{
-	struct buf format = { 0 };
-	const char *copy;
-
-	buf_printf(&format, "%.*sll%c", (int)(scan->length - s), s, scan->letter);
-	copy = text_copy(b, buf_str(&format) ?: "", format.len);
-	buf_release(&format);
-	return copy;
-}
-
 static bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec)
 {
 	static const uint8_t bits[] = { 8, 16, 32, 64, 64 };
 	const char *end = c->s + c->len;
 	struct conversion *of = &spec->c;
+	struct buf format = { 0 };
 	bool ordered =
 		conversion_scan(c->s + 1, end, of) == end && conversion_length_of(of, c->longs < 0 ? "h"
 										      : c->longs   ? "lLzZ"
@@ -119,7 +108,10 @@ static bool text_spec(struct text_build *b, const struct text_conversion *c, str
 	}
 	spec->plain =
 		!of->left && !of->zero && !of->alternate && !of->width && of->precision < 0 && !c->count;
-	spec->format = text_integer_format(b, c->s, of);
+	/* the same conversion of a long long: "%-08.3llx" */
+	buf_printf(&format, "%.*sll%c", (int)(of->length - c->s), c->s, of->letter);
+	spec->format = text_copy(b, buf_str(&format) ?: "", format.len);
+	buf_release(&format);
 	spec->count = c->count ? text_expr(b, c->count) : NULL;
 	if (spec->count && text_expr_most(spec->count) > TEXT_COUNT_MAX)
 		text_refuse(b, "%.*s without a bound", (int)c->len, c->s);
