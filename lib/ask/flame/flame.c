@@ -2,7 +2,6 @@
 /* The stacks of recordings: items in the order of time become frames of the tree. */
 #include "ask/flame/flame.h"
 
-#include "ask/states/markers.h"
 #include "ask/states/samples.h"
 #include "ask/flame/flame-priv.h"
 
@@ -328,7 +327,11 @@ int flame_open(struct flame **out, const struct inputs *in, const struct timelin
 	if (!f->streams || !f->names)
 		ret = -ENOMEM;
 	ret = ret ?: flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
-	ret = ret ?: flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in);
+	ret = ret ?: flame_open_inputs(f, in) ?: flame_filters_open(f);
+	if (!ret && opts->spans)
+		ret = markers_open(&f->spans, in, t, opts->desc);
+	if (f->spans)
+		markers_listen(f->spans, flame_span, f);
 	if (!ret && opts->states)
 		ret = states_open(&f->states, in, t, steps, STATES_VCPUS, state_totals_span, &f->totals);
 	f->totals = (struct state_totals){ .st = f->states, .with_causes = true };

@@ -5,7 +5,6 @@
 #include <limits.h>
 
 #include "ask/flame/flame-priv.h"
-#include "ask/states/markers.h"
 
 /* Ftrace's own code in a stack (kernel/trace/trace.c). */
 #define TRAMPOLINE INT_MAX
@@ -441,9 +440,9 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 }
 
 /* Below its thread, or its guest's client. */
-static int flame_span(void *ctx, const struct markers_span *span)
+int flame_span(void *flame, const struct markers_span *span)
 {
-	struct flame *f = ctx;
+	struct flame *f = flame;
 	const struct flame_input *in = &f->v[span->input];
 	const struct flame_task *t;
 	struct flame_task client = { .input = (uint32_t)span->input };
@@ -468,13 +467,4 @@ static int flame_span(void *ctx, const struct markers_span *span)
 	flame_count(f, t, frame, FLAME_NS, span->own);
 	flame_count(f, t, frame, FLAME_CALLS, 1);
 	return 0;
-}
-
-int flame_spans_open(struct flame *f, const struct inputs *in)
-{
-	int ret = f->opts.spans ? markers_open(&f->spans, in, f->t, f->opts.desc) : 0;
-
-	if (f->spans)
-		markers_listen(f->spans, flame_span, f);
-	return ret;
 }
