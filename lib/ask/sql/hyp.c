@@ -61,7 +61,6 @@ void sql_hyp_close(struct sql *s)
 
 	if (!h)
 		return;
-	sql_store_free(h->store, s->n_streams);
 	free(h->why);
 	free(h->left);
 	for (size_t i = 1; i <= h->n_words; i++)
