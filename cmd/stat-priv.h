@@ -16,7 +16,7 @@ struct stat_answer {
 	struct states *states;
 	struct counts *counts;
 	struct hyptime *hyp;
-	struct samples *samples;
+	struct samples samples;
 	struct state_totals totals;
 	struct tally tally;
 	/* how */

@@ -374,7 +374,7 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 	int ret;
 
 	s->in = of->in;
-	s->steps = of->steps;
+	s->steps = s->samples.steps = of->steps;
 	ret = counts_open(&s->counts, s->in, of->timeline);
 	ret = ret ?: tally_open(&s->tally, longest ? r->o->top : 0, r->o->by);
 	if (!ret && (r->needs & NEED_EXITS))
@@ -383,8 +383,6 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 		ret = hyptime_open(&s->hyp, s->in, of->timeline, of->steps, stays);
 	if (!ret && (r->needs & NEED_MARKERS))
 		ret = reading_markers(of);
-	if (!ret && (r->needs & NEED_SAMPLES))
-		ret = samples_open(&s->samples, of->steps);
 	if (!ret && want)
 		ret = reading_states(of, want, state_totals_span, &s->totals);
 	if (ret)
@@ -395,8 +393,8 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 	reading_add(of, counts_part(s->counts));
 	if (s->hyp)
 		reading_add(of, hyptime_part(s->hyp));
-	if (s->samples)
-		reading_add(of, samples_part(s->samples));
+	if (r->needs & NEED_SAMPLES)
+		reading_add(of, samples_part(&s->samples));
 	return 0;
 }
 
@@ -436,7 +434,7 @@ static int stat_open_files(struct stat_run *r)
 static void stat_release(struct stat_run *r)
 {
 	state_totals_release(&r->s.totals);
-	samples_close(r->s.samples);
+	samples_release(&r->s.samples);
 	hyptime_close(r->s.hyp);
 	counts_close(r->s.counts);
 	tally_release(&r->s.tally);

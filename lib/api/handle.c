@@ -12,7 +12,6 @@
 	 STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT))
 
 struct handle_spans {
-	const struct inputs *in;
 	struct timeline *t;
 	struct steps *steps;
 	struct merge_run run;
@@ -45,7 +44,6 @@ static int handle_spans_open(struct handle_spans **out, const struct inputs *in,
 
 	if (!s)
 		return -ENOMEM;
-	s->in = in;
 	ret = timeline_open(&s->t, in, NULL, NULL, log) ?: steps_open(&s->steps, in) ?: gaps_open(&s->threads.gaps, s->t);
 	if (!ret) {
 		s->visits = calloc(merge_streams(s->t->merge) + 1, sizeof(*s->visits));
@@ -113,42 +111,6 @@ static int spans_next(struct handle_spans *s, enum hyptrace_span_kind *kind, str
 			return 1;
 	}
 	return 0;
-}
-
-static void fill_span(const struct handle_spans *s, enum hyptrace_span_kind kind, const struct span *v,
-		      struct hyptrace_span *out)
-{
-	static const enum hyptrace_span_end ends[] = { [SPAN_PAIRED] = HYPTRACE_PAIRED,
-						       [SPAN_LOST] = HYPTRACE_LOST,
-						       [SPAN_UNENDED] = HYPTRACE_UNFINISHED,
-						       [SPAN_BEGUN] = HYPTRACE_NO_BEGIN };
-	const struct input *in = &s->in->v[v->machine];
-	const struct offset_guest *guest = NULL;
-	const struct offset_vcpu *vcpu = v->vcpu ? input_vcpu(in, v->vcpu, &guest) : NULL;
-
-	*out = (struct hyptrace_span){ .kind = kind,
-				       .how = ends[v->end],
-				       .begin = v->from,
-				       .end = v->to,
-				       .number = v->why,
-				       .machine = in->machine,
-				       .guest = vcpu ? guest->name : NULL,
-				       .vcpu = vcpu ? vcpu->cpu : 0,
-				       .vcpu_thread = v->vcpu,
-				       .file = v->machine,
-				       .cpu = v->cpu,
-				       .pid = v->pid };
-	if (kind == HYPTRACE_VISIT) {
-		out->reason = steps_why(s->steps, in, v->machine, v->why);
-		if (v->why >= SPAN_REASONS) /* Android's: an event instead of a number */
-			out->number = HYPTRACE_UNKNOWN;
-	} else {
-		if (v->why != SPAN_UNKNOWN)
-			out->reason = steps_reason(s->steps, v->machine, STEP_KVM_EXIT, v->why)
-					      ?: kvm_exit_arm_name((uint32_t)v->why);
-		if (v->why == KVM_EXIT_ARM_TRAP && v->ec < 64)
-			out->esr_class = esr_ec_name((unsigned int)v->ec);
-	}
 }
 
 unsigned int hyptrace_version(void)
@@ -356,7 +318,14 @@ int hyptrace_filter(struct hyptrace *h, const char *filter, char *error, size_t 
 
 int hyptrace_next_span(struct hyptrace *h, struct hyptrace_span *span)
 {
+	static const enum hyptrace_span_end ends[] = { [SPAN_PAIRED] = HYPTRACE_PAIRED,
+						       [SPAN_LOST] = HYPTRACE_LOST,
+						       [SPAN_UNENDED] = HYPTRACE_UNFINISHED,
+						       [SPAN_BEGUN] = HYPTRACE_NO_BEGIN };
 	enum hyptrace_span_kind kind = HYPTRACE_VISIT;
+	const struct offset_guest *guest = NULL;
+	const struct offset_vcpu *vcpu;
+	const struct input *in;
 	struct hyptrace_span out;
 	struct span v;
 	int ret = 0;
@@ -370,7 +339,31 @@ int hyptrace_next_span(struct hyptrace *h, struct hyptrace_span *span)
 	while (ret == 1 && v.to < h->from);
 	if (ret != 1)
 		return ret;
-	fill_span(h->spans, kind, &v, &out);
+	in = &h->in.v[v.machine];
+	vcpu = v.vcpu ? input_vcpu(in, v.vcpu, &guest) : NULL;
+	out = (struct hyptrace_span){ .kind = kind,
+				      .how = ends[v.end],
+				      .begin = v.from,
+				      .end = v.to,
+				      .number = v.why,
+				      .machine = in->machine,
+				      .guest = vcpu ? guest->name : NULL,
+				      .vcpu = vcpu ? vcpu->cpu : 0,
+				      .vcpu_thread = v.vcpu,
+				      .file = v.machine,
+				      .cpu = v.cpu,
+				      .pid = v.pid };
+	if (kind == HYPTRACE_VISIT) {
+		out.reason = steps_why(h->spans->steps, in, v.machine, v.why);
+		if (v.why >= SPAN_REASONS) /* Android's: an event instead of a number */
+			out.number = HYPTRACE_UNKNOWN;
+	} else {
+		if (v.why != SPAN_UNKNOWN)
+			out.reason = steps_reason(h->spans->steps, v.machine, STEP_KVM_EXIT, v.why)
+					     ?: kvm_exit_arm_name((uint32_t)v.why);
+		if (v.why == KVM_EXIT_ARM_TRAP && v.ec < 64)
+			out.esr_class = esr_ec_name((unsigned int)v.ec);
+	}
 	return tagged_write(span, &out, sizeof(out)) ?: 1;
 }
 

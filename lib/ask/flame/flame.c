@@ -395,11 +395,11 @@ static int vcpu_frame(struct flame *f, const struct state_owner *o, uint32_t *fr
 	return ret || !machine ? ret : flame_tree_named(f->tree, machine, name, frame);
 }
 
-/* The sums of states become frames: machine, vCPU, state, reason. */
-static int flame_states_end(struct flame *f)
+int flame_end(struct flame *f)
 {
-	int ret = states_end(f->states);
+	int ret = f->states ? states_end(f->states) : 0;
 
+	/* the sums of states become frames: machine, vCPU, state, reason */
 	for (size_t i = 0; i < f->totals.n && !ret; i++) {
 		const struct state_total *t = &f->totals.v[i];
 		uint32_t frame = 0;
@@ -423,14 +423,8 @@ static int flame_states_end(struct flame *f)
 			flame_tree_add(f->tree, at, side, FLAME_CALLS, cause->sum.n);
 		}
 	}
-	f->counts.others = states_left_out(f->states);
-	return ret;
-}
-
-int flame_end(struct flame *f)
-{
-	int ret = f->states ? flame_states_end(f) : 0;
-
+	if (f->states)
+		f->counts.others = states_left_out(f->states);
 	if (f->spans) {
 		markers_finish(f->spans);
 		f->counts.open = f->spans->cut.begins + f->spans->cut.ends;

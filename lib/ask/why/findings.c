@@ -8,25 +8,6 @@
 #define PRICE_MOST	  1000000 /* ns: no exit costs more ordinarily */
 #define DEAR_TIMES	  10	  /* an exit that takes so many times its price is dear */
 
-static void finding_move(struct finding_vcpu *v, const struct state_span *s)
-{
-	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
-		v->since = v->waits ? v->since : s->from;
-		v->waits += s->to - s->from;
-	} else if (s->state >= STATE_GUEST && s->state <= STATE_VMM && s->cpu != STATE_NO_CPU) {
-		if (v->cpu != s->cpu && v->cpu != STATE_NO_CPU) {
-			v->moves.ns += v->waits;
-			v->moves.n++;
-			if (v->waits)
-				finding_stretch_take(&v->moves.longest, v->since, s->from);
-		}
-		v->cpu = s->cpu;
-		v->waits = 0;
-	} else if (s->state == STATE_UNKNOWN) {
-		v->cpu = STATE_NO_CPU;
-	}
-}
-
 static bool finding_task_same(const void *tasks, size_t i, const void *wanted)
 {
 	const struct finding_task *a = (const struct finding_task *)tasks + i, *b = wanted;
@@ -135,7 +116,21 @@ static int finding_span(void *ctx, const struct state_span *s)
 	*place = *place ?: j->n;
 	v = &j->v[*place - 1];
 	v->owner = *s->owner;
-	finding_move(v, s);
+	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
+		v->since = v->waits ? v->since : s->from;
+		v->waits += s->to - s->from;
+	} else if (s->state >= STATE_GUEST && s->state <= STATE_VMM && s->cpu != STATE_NO_CPU) {
+		if (v->cpu != s->cpu && v->cpu != STATE_NO_CPU) {
+			v->moves.ns += v->waits;
+			v->moves.n++;
+			if (v->waits)
+				finding_stretch_take(&v->moves.longest, v->since, s->from);
+		}
+		v->cpu = s->cpu;
+		v->waits = 0;
+	} else if (s->state == STATE_UNKNOWN) {
+		v->cpu = STATE_NO_CPU;
+	}
 	if (cause.kind == STATE_ENDED || (cause.kind == STATE_UNKNOWN && !v->wall))
 		return 0;
 	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;

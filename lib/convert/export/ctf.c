@@ -211,19 +211,6 @@ ctf_iterator_init(bt_self_message_iterator *self, bt_self_message_iterator_confi
 	return BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_OK;
 }
 
-static bt_component_class_source *ctf_source_class(void)
-{
-	bt_message_iterator_class *iterator = bt_message_iterator_class_create(ctf_stream_next);
-	bt_component_class_source *source = NULL;
-
-	if (iterator && !bt_message_iterator_class_set_initialize_method(iterator, ctf_iterator_init))
-		source = bt_component_class_source_create("hyptrace", iterator);
-	if (source && bt_component_class_source_set_initialize_method(source, ctf_source_init))
-		BT_COMPONENT_CLASS_SOURCE_PUT_REF_AND_RESET(source);
-	bt_message_iterator_class_put_ref(iterator);
-	return source;
-}
-
 /* Not from directories of a user's or of the environment's: code is loaded. */
 static const bt_plugin *ctf_plugin(const char *name, const struct log *log)
 {
@@ -246,6 +233,7 @@ struct ctf_graph {
 
 static int ctf_graph_open(struct ctf *c, struct ctf_graph *g, const char *dir)
 {
+	bt_message_iterator_class *iterator;
 	const bt_component_class_filter *muxer;
 	const bt_component_class_sink *sink;
 
@@ -259,7 +247,13 @@ static int ctf_graph_open(struct ctf *c, struct ctf_graph *g, const char *dir)
 	g->utils = g->ctf ? ctf_plugin("utils", c->log) : NULL;
 	if (!g->utils)
 		return -ENOENT;
-	g->source_class = ctf_source_class();
+	iterator = bt_message_iterator_class_create(ctf_stream_next);
+	if (iterator && !bt_message_iterator_class_set_initialize_method(iterator, ctf_iterator_init))
+		g->source_class = bt_component_class_source_create("hyptrace", iterator);
+	if (g->source_class &&
+	    bt_component_class_source_set_initialize_method(g->source_class, ctf_source_init))
+		BT_COMPONENT_CLASS_SOURCE_PUT_REF_AND_RESET(g->source_class);
+	bt_message_iterator_class_put_ref(iterator);
 	g->graph = g->source_class ? bt_graph_create(0) : NULL;
 	if (!g->graph)
 		return -ENOMEM;
