@@ -135,40 +135,35 @@ static void put_uts(struct buf *b, unsigned int field, const char *text)
 		pb_text(b, field, text, strlen(text));
 }
 
-/* The text of UNAME: "Linux HOST RELEASE VERSION... MACHINE". */
-static void put_uname(struct perfetto *p, struct buf *b, const struct dat_text *uname)
-{
-	char *text = arena_text(&p->arena, uname->data, uname->len), *save = NULL;
-	char *machine = strrchr(text, ' '), *sysname, *release, *version;
-	size_t message = pb_open(b, INFO_UTSNAME);
-
-	if (machine) {
-		*machine++ = '\0';
-		sysname = strtok_r(text, " ", &save);
-		if (sysname)
-			strtok_r(NULL, " ", &save); /* the host's name */
-		release = sysname ? strtok_r(NULL, " ", &save) : NULL;
-		version = release ? strtok_r(NULL, "", &save) : NULL;
-		put_uts(b, UTS_SYSNAME, sysname);
-		put_uts(b, UTS_VERSION, version);
-		put_uts(b, UTS_RELEASE, release);
-		put_uts(b, UTS_MACHINE, machine);
-	}
-	pb_close(b, message);
-}
-
 static void put_system(struct perfetto *p, size_t i)
 {
 	const struct input *in = &p->job->in->v[i];
 	const struct reader_option *uname = reader_option(in->reader, DAT_UNAME);
 	struct buf *b = &p->chunk->packets;
-	size_t packet = pb_open(b, TRACE_PACKET), info;
+	size_t packet = pb_open(b, TRACE_PACKET), info, uts;
+	char *text, *save = NULL, *machine, *sysname, *release, *version;
 
 	pb_number(b, PACKET_SEQUENCE_ID, p->machines[i] + 1);
 	pb_number(b, PACKET_SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
 	info = pb_open(b, PACKET_SYSTEM_INFO);
-	if (uname)
-		put_uname(p, b, &uname->data);
+	if (uname) { /* "Linux HOST RELEASE VERSION... MACHINE" */
+		text = arena_text(&p->arena, uname->data.data, uname->data.len);
+		machine = strrchr(text, ' ');
+		uts = pb_open(b, INFO_UTSNAME);
+		if (machine) {
+			*machine++ = '\0';
+			sysname = strtok_r(text, " ", &save);
+			if (sysname)
+				strtok_r(NULL, " ", &save); /* the host's name */
+			release = sysname ? strtok_r(NULL, " ", &save) : NULL;
+			version = release ? strtok_r(NULL, "", &save) : NULL;
+			put_uts(b, UTS_SYSNAME, sysname);
+			put_uts(b, UTS_VERSION, version);
+			put_uts(b, UTS_RELEASE, release);
+			put_uts(b, UTS_MACHINE, machine);
+		}
+		pb_close(b, uts);
+	}
 	pb_text(b, INFO_MACHINE_NAME, in->machine, strlen(in->machine));
 	pb_close(b, info);
 	pb_number(b, PACKET_FIRST_ON_SEQUENCE, true);
