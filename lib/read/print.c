@@ -77,31 +77,13 @@ void print_close(struct print *p)
 	free(p);
 }
 
-static int print_by_tep(struct print *p, struct print_record *r, struct buf *ready)
-{
-	struct tep_record rec = padded_record(&p->own.room, r->m->data, r->m->len);
-	struct trace_seq *s = &p->own.seq;
-
-	rec.ts = r->m->ts;
-	rec.cpu = (int)r->at->cpu;
-	if (rec.size < r->event->least)
-		rec.size = r->event->least;
-	trace_seq_reset(s);
-	tep_print_event(r->event->event->tep, s, &rec, "%s", p->raw ? TEP_PRINT_INFO_RAW : TEP_PRINT_INFO);
-	if (s->state != TRACE_SEQ__GOOD)
-		return -ENOMEM;
-	r->ready = true;
-	r->text = (uint32_t)ready->len;
-	r->text_len = s->len;
-	buf_add(ready, s->buffer, s->len);
-	return buf_status(ready);
-}
-
 int print_begin(struct print *p, const struct timeline *t, const struct merge_record *m,
 		struct print_record *r, struct buf *ready)
 {
+	struct trace_seq *s = &p->own.seq;
 	const struct text_task *tasks;
 	struct print_input *one;
+	struct tep_record rec;
 	struct way *w;
 	uint64_t pid;
 	size_t n;
@@ -124,7 +106,21 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	}
 	if (!w->text) {
 		names_learned(&one->names);
-		return print_by_tep(p, r, ready);
+		rec = padded_record(&p->own.room, m->data, m->len);
+		rec.ts = m->ts;
+		rec.cpu = (int)r->at->cpu;
+		if (rec.size < r->event->least)
+			rec.size = r->event->least;
+		trace_seq_reset(s);
+		tep_print_event(r->event->event->tep, s, &rec, "%s",
+				p->raw ? TEP_PRINT_INFO_RAW : TEP_PRINT_INFO);
+		if (s->state != TRACE_SEQ__GOOD)
+			return -ENOMEM;
+		r->ready = true;
+		r->text = (uint32_t)ready->len;
+		r->text_len = s->len;
+		buf_add(ready, s->buffer, s->len);
+		return buf_status(ready);
 	}
 	if (w->named && field_number(w->named, m->data, m->len, &pid))
 		r->named = names_find(&one->names, (int)pid);

@@ -31,30 +31,6 @@ static int finding_task_add(struct finding_job *j, const struct finding_task *ta
 	return 0;
 }
 
-/* A wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their doing. */
-static int finding_wait(struct finding_job *j, struct finding_vcpu *v, const struct state_span *s)
-{
-	int ret = 0;
-
-	for (size_t i = v->n_ran; i-- > 0 && v->n_ran - i <= FINDING_RAN && !ret;) {
-		struct finding_ran *r = &v->ran[i % FINDING_RAN];
-		const struct finding_task task = { .cause = FINDING_WAITS,
-						   .input = s->owner->input,
-						   .pid = r->pid,
-						   .other = (int32_t)s->cpu };
-		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
-
-		if (r->to <= s->from)
-			break;
-		from = r->counted > from ? r->counted : from;
-		if (from >= to)
-			continue;
-		r->counted = to;
-		ret = finding_task_add(j, &task, from, to);
-	}
-	return ret;
-}
-
 /* Books what was stolen from a guest's task under the cause that its vCPU has meanwhile. */
 static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 {
@@ -63,8 +39,25 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 	struct state_span of = *s;
 	struct why_cause cause;
 
-	if (v && s->state == STATE_RUNNABLE)
-		return finding_wait(j, v, s);
+	/* a wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their
+	 * doing */
+	for (size_t i = v ? v->n_ran : 0;
+	     s->state == STATE_RUNNABLE && i-- > 0 && v->n_ran - i <= FINDING_RAN;) {
+		struct finding_ran *r = &v->ran[i % FINDING_RAN];
+		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
+
+		if (r->to <= s->from)
+			break;
+		from = r->counted > from ? r->counted : from;
+		if (from >= to)
+			continue;
+		r->counted = to;
+		task.cause = FINDING_WAITS;
+		task.pid = r->pid;
+		task.other = (int32_t)s->cpu;
+		if (finding_task_add(j, &task, from, to))
+			return -ENOMEM;
+	}
 	if (v && s->state == STATE_RUNNING)
 		v->ran[v->n_ran++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
 	if (!v || s->state != STATE_STOLEN)

@@ -410,23 +410,6 @@ static const struct pipeline_job perfetto_job = {
 	.release = pf_chunk_free,
 };
 
-/* Writes what waited for a next record. */
-static int perfetto_finish(struct perfetto *p)
-{
-	struct pipeline_run run = { .own = pf_chunk_new(p->n_cpus) };
-	int ret = perfetto_before(p, &run);
-	struct span open;
-
-	for (size_t i = 0; i < p->n_cpus && !ret; i++)
-		if (p->cpus[i] && visit_finish(&p->cpus[i]->visit, &open))
-			put_slice(p, p->cpus[i], &open, NULL);
-	ret = ret ?: states_end(p->states) ?: chunk_status(p);
-	ret = ret ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
-	pf_chunk_free(run.own);
-	buf_release(&run.out);
-	return ret;
-}
-
 static int check_cpus(const struct inputs *in, const struct log *log)
 {
 	for (size_t i = 0; i < in->n; i++) {
@@ -474,11 +457,22 @@ static int perfetto_open(struct perfetto *p)
 int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log)
 {
 	struct perfetto p = { .job = job, .desc = desc };
+	struct pipeline_run last = { 0 };
+	struct span open;
 	int ret = check_cpus(job->in, log);
 
 	if (ret)
 		return ret;
-	ret = perfetto_open(&p) ?: pipeline_work(job->timeline, &perfetto_job, &p) ?: perfetto_finish(&p);
+	ret = perfetto_open(&p) ?: pipeline_work(job->timeline, &perfetto_job, &p);
+	/* writes what waited for a next record */
+	ret = ret ?: perfetto_before(&p, &last);
+	for (size_t i = 0; i < p.n_cpus && !ret; i++)
+		if (p.cpus[i] && visit_finish(&p.cpus[i]->visit, &open))
+			put_slice(&p, p.cpus[i], &open, NULL);
+	ret = ret ?: states_end(p.states) ?: chunk_status(&p);
+	ret = ret ?: perfetto_work(&p, &last) ?: perfetto_after(&p, &last);
+	pf_chunk_free(last.own);
+	buf_release(&last.out);
 	states_close(p.states);
 	step_batch_release(&p.steps);
 	steps_close(p.meanings);
