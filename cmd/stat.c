@@ -390,7 +390,7 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 	s->exits = of->exits;
 	s->markers = of->markers;
 	s->totals.st = s->states = of->states;
-	reading_add(of, counts_part(s->counts));
+	reading_add(of, counts_part(&s->counts));
 	if (s->hyp)
 		reading_add(of, hyptime_part(s->hyp));
 	if (r->needs & NEED_SAMPLES)
@@ -409,7 +409,7 @@ static void stat_tables(struct stat_run *r, struct answer *answer)
 	const struct stat_opts *o = r->o;
 	struct stat_answer *s = &r->s;
 
-	counts_finish(s->counts);
+	counts_finish(&s->counts);
 	if (s->hyp)
 		hyptime_finish(s->hyp);
 	s->out = answer;
@@ -436,7 +436,7 @@ static void stat_release(struct stat_run *r)
 	state_totals_release(&r->s.totals);
 	samples_release(&r->s.samples);
 	hyptime_close(r->s.hyp);
-	counts_close(r->s.counts);
+	counts_release(&r->s.counts);
 	tally_release(&r->s.tally);
 	reading_close(&r->own);
 	hyptrace_close(r->files);

@@ -397,18 +397,17 @@ static int fill_field(const struct hyptrace *h, const struct tep_format_field *f
 
 int hyptrace_field(struct hyptrace *h, const char *name, struct hyptrace_field *field)
 {
-	if (!h->has_record || !h->record.event)
-		return -ENOENT;
-	return fill_field(h, tep_find_any_field(h->record.event, name), field);
+	struct tep_event *e = h->has_record ? h->record.event : NULL;
+
+	return fill_field(h, e ? tep_find_any_field(e, name) : NULL, field);
 }
 
 int hyptrace_field_at(struct hyptrace *h, size_t index, struct hyptrace_field *field)
 {
-	const struct tep_format_field *f;
+	const struct tep_event *e = h->has_record ? h->record.event : NULL;
+	const struct tep_format_field *f = e ? e->format.fields : NULL;
 
-	if (!h->has_record || !h->record.event)
-		return -ENOENT;
-	for (f = h->record.event->format.fields; f && index; f = f->next)
+	for (; f && index; f = f->next)
 		index--;
 	return fill_field(h, f, field);
 }

@@ -119,26 +119,6 @@ static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, ui
 	sums_add(guest ? &r->guest : &r->handled, to - from);
 }
 
-static int exits_over(struct exits *e, size_t vcpu, const struct span *v)
-{
-	const struct exits_now *now = &e->now[vcpu];
-	size_t row = now->rows[EXITS_REASON];
-	struct span span = *v;
-
-	exits_add(e, row, false, v->from, v->to);
-	for (size_t i = EXITS_SYSREG; i < EXITS_TABLES; i++)
-		if (now->rows[i] != EXITS_NO_ROW)
-			exits_add(e, now->rows[i], false, v->from, v->to);
-	if (now->mmio && now->rows[EXITS_MMIO] != EXITS_NO_ROW)
-		exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, v->to);
-	if (now->rows[EXITS_IOPORT] != EXITS_NO_ROW)
-		exits_add(e, now->rows[EXITS_IOPORT], false, now->port, v->to);
-	if (!e->to || row == EXITS_NO_ROW)
-		return 0;
-	span.why = exits_kind(e->rows.v[row].key, e->rows.v[row].info);
-	return tally_add(e->to, &span);
-}
-
 /* Takes an event that names the purpose of the exit. */
 static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 {
@@ -222,12 +202,25 @@ static int exits_step(struct exits *e, const struct step *s)
 		return exits_detail(e, vcpu, s);
 	if (!gaps_any(&e->gaps, s->stream)) {
 		struct exits_now *now = &e->now[vcpu];
+		size_t row = now->rows[EXITS_REASON];
 		uint32_t info = 0;
 		struct span done;
 
 		ret = 0;
-		if (step_exit(&now->side, s, 0, &done) && done.end == SPAN_PAIRED)
-			ret = exits_over(e, vcpu, &done);
+		if (step_exit(&now->side, s, 0, &done) && done.end == SPAN_PAIRED) {
+			exits_add(e, row, false, done.from, done.to);
+			for (size_t i = EXITS_SYSREG; i < EXITS_TABLES; i++)
+				if (now->rows[i] != EXITS_NO_ROW)
+					exits_add(e, now->rows[i], false, done.from, done.to);
+			if (now->mmio && now->rows[EXITS_MMIO] != EXITS_NO_ROW)
+				exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, done.to);
+			if (now->rows[EXITS_IOPORT] != EXITS_NO_ROW)
+				exits_add(e, now->rows[EXITS_IOPORT], false, now->port, done.to);
+			if (e->to && row != EXITS_NO_ROW) {
+				done.why = exits_kind(e->rows.v[row].key, e->rows.v[row].info);
+				ret = tally_add(e->to, &done);
+			}
+		}
 		exits_forget(now);
 		if (ret || s->kind != STEP_KVM_EXIT)
 			return ret;

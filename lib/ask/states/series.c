@@ -303,7 +303,7 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 		[SERIES_EVENTS] = true, [SERIES_EXITS] = true, [SERIES_HYP] = true
 	};
 	struct series_run r = { .to = s, .in = in };
-	struct counts *c = NULL;
+	struct counts c = { 0 };
 	char name[EXITS_NAME_MAX];
 	uint64_t seen = 0;
 	int ret;
@@ -328,15 +328,15 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	tally_begin(&r.tally, s->from);
 	reading_add(&r.read, (struct pass_part){ .ctx = &r, .work = series_events_work });
 	reading_add(&r.read, hyptime_part(r.hyp));
-	reading_add(&r.read, counts_part(c));
+	reading_add(&r.read, counts_part(&c));
 	ret = reading_run(&r.read);
 	/* a page that could be read before may fail now */
 	merge_damage_join(&s->damaged, reading_damaged(&r.read));
 	if (ret)
 		goto out;
 	hyptime_finish(r.hyp);
-	counts_finish(c);
-	for (const struct counts_cpu *cpu = c->cpus; cpu < c->cpus + c->n_cpus; cpu++) {
+	counts_finish(&c);
+	for (const struct counts_cpu *cpu = c.cpus; cpu < c.cpus + c.n_cpus; cpu++) {
 		seen += cpu->events;
 		s->lost += cpu->lost + cpu->gaps;
 	}
@@ -358,7 +358,7 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 			s->v[i].v[k] *= (things[s->v[i].group] ? 1e9 : 1) / (double)r.width;
 out:
 	hyptime_close(r.hyp);
-	counts_close(c);
+	counts_release(&c);
 	tally_release(&r.tally);
 	for (size_t w = 0; w < r.n_workers; w++) {
 		for (size_t i = 0; i < r.n_cells; i++)
