@@ -21,31 +21,20 @@ static void filetime_add(struct filetime *t, int64_t ns)
 	t->add = (int64_t)((uint64_t)t->add + (uint64_t)ns);
 }
 
-/* The word in brackets: "local [boot] mono". */
-static void filetime_set_clock(struct filetime *t, const struct dat_text *text)
-{
-	const char *open = memchr(text->data, '[', text->len), *close;
-	size_t len;
-
-	if (!open)
-		return;
-	open++;
-	close = memchr(open, ']', text->len - (size_t)(open - text->data));
-	len = close ? (size_t)(close - open) : 0;
-	if (len && len < sizeof(t->clock)) {
-		memcpy(t->clock, open, len);
-		t->clock[len] = '\0';
-	}
-}
-
 static int filetime_set_option(struct filetime *t, const struct reader_option *o, unsigned int flags,
 			       const struct log *log)
 {
+	const char *open = o->id == DAT_TRACECLOCK ? memchr(o->data.data, '[', o->data.len) : NULL;
+	const char *close = open ? memchr(open, ']', o->data.len - (size_t)(open - o->data.data)) : NULL;
+	size_t len = close ? (size_t)(close - open) - 1 : 0;
 	struct cursor c;
 	int ret;
 
-	if (o->id == DAT_TRACECLOCK)
-		filetime_set_clock(t, &o->data);
+	/* the clock is the word in brackets: "local [boot] mono" */
+	if (len && len < sizeof(t->clock)) {
+		memcpy(t->clock, open + 1, len);
+		t->clock[len] = '\0';
+	}
 	if (flags & FILETIME_RAW)
 		return 0;
 	switch (o->id) {

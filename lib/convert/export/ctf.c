@@ -170,12 +170,15 @@ static bt_message_iterator_class_next_method_status ctf_stream_next(bt_self_mess
 		      : BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_END;
 }
 
-static int ctf_ports_open(struct ctf *c, bt_self_component_source *self)
+static bt_component_class_initialize_method_status
+ctf_source_init(bt_self_component_source *self, bt_self_component_source_configuration *config,
+		const bt_value *params, void *data)
 {
+	struct ctf *c = data;
+
 	c->streams = calloc(c->n_streams + 1, sizeof(*c->streams));
-	if (!c->streams)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->n_streams; i++) {
+	c->ret = c->streams ? ctf_classes_open(c, bt_self_component_source_as_self_component(self)) : -ENOMEM;
+	for (size_t i = 0; i < c->n_streams && !c->ret; i++) {
 		struct ctf_stream *s = &c->streams[i];
 		char name[32];
 
@@ -184,19 +187,8 @@ static int ctf_ports_open(struct ctf *c, bt_self_component_source *self)
 		s->at = merge_stream_at(c->job->timeline->merge, i);
 		snprintf(name, sizeof(name), "out%zu", i);
 		if (ctf_stream_open(s) || bt_self_component_source_add_output_port(self, name, s, NULL))
-			return -ENOMEM;
+			c->ret = -ENOMEM;
 	}
-	return 0;
-}
-
-static bt_component_class_initialize_method_status
-ctf_source_init(bt_self_component_source *self, bt_self_component_source_configuration *config,
-		const bt_value *params, void *data)
-{
-	struct ctf *c = data;
-
-	c->ret = ctf_classes_open(c, bt_self_component_source_as_self_component(self))
-			 ?: ctf_ports_open(c, self);
 	return c->ret ? BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR
 		      : BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
 }
