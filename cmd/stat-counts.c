@@ -29,8 +29,8 @@ static struct answer_cell count_lost_cell(const struct counts_cpu *c)
 void stat_buffers(struct stat_answer *s, const char *key)
 {
 	struct stat_table t;
-	size_t n = s->counts->n_cpus, some, unknown = 0;
-	const struct counts_cpu *v = s->counts->cpus;
+	size_t n = s->counts.n_cpus, some, unknown = 0;
+	const struct counts_cpu *v = s->counts.cpus;
 
 	for (size_t i = 0; i < n; i++)
 		unknown += v[i].gaps;
@@ -66,8 +66,8 @@ void stat_buffers(struct stat_answer *s, const char *key)
 
 void stat_lost(struct stat_answer *s, const char *key)
 {
-	size_t n = s->counts->n_cpus, n_lost = 0, unknown = 0;
-	const struct counts_cpu *v = s->counts->cpus;
+	size_t n = s->counts.n_cpus, n_lost = 0, unknown = 0;
+	const struct counts_cpu *v = s->counts.cpus;
 	struct stat_table t;
 
 	for (size_t i = 0; i < n; i++) {
@@ -112,8 +112,8 @@ static int count_more_first(const void *a, const void *b)
 /* By how many there are; ids without a format are one event. NULL: no memory. */
 static struct event_count *count_events(const struct stat_answer *s, size_t *n, uint64_t *total)
 {
-	size_t room = 1, n_cpus = s->counts->n_cpus;
-	const struct counts_cpu *cpus = s->counts->cpus;
+	size_t room = 1, n_cpus = s->counts.n_cpus;
+	const struct counts_cpu *cpus = s->counts.cpus;
 	struct event_count *v;
 
 	*n = *total = 0;
@@ -125,13 +125,13 @@ static struct event_count *count_events(const struct stat_answer *s, size_t *n, 
 	for (size_t i = 0; i < n_cpus; i++) {
 		const struct counts_cpu *cpu = &cpus[i];
 		const struct input *in = &s->in->v[cpu->input];
-		uint64_t unknown = counts_of(s->counts, i, in->n_known);
+		uint64_t unknown = counts_of(&s->counts, i, in->n_known);
 
 		if (!count_new_buffer(cpus, i))
 			continue;
 		for (unsigned int id = 0; id < in->n_known; id++) {
 			const struct known_event *e = input_event(in, id);
-			uint64_t count = counts_of(s->counts, i, id);
+			uint64_t count = counts_of(&s->counts, i, id);
 
 			if (count && e)
 				v[(*n)++] = (struct event_count){ cpu->input, cpu->buffer, e->event, count };

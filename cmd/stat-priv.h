@@ -14,9 +14,9 @@ struct stat_answer {
 	const struct exits *exits; /* these three are the reading's */
 	const struct markers *markers;
 	struct states *states;
-	struct counts *counts;
+	struct counts counts;
 	struct hyptime *hyp;
-	struct samples *samples;
+	struct samples samples;
 	struct state_totals totals;
 	struct tally tally;
 	/* how */

@@ -280,11 +280,12 @@ void stat_cpu(struct stat_answer *s, const char *key)
 		{ "guest_kernel", "guest sys", SAMPLE_GUEST_KERNEL },
 		{ "guest_user", "guest usr", SAMPLE_GUEST_USER },
 	};
-	size_t n;
-	const struct samples_row *rows = samples_rows(s->samples, &n);
+	const struct samples_row *rows = s->samples.rows;
+	size_t n = s->samples.n;
 	uint64_t all = 0, seen[ARRAY_SIZE(modes)] = { 0 };
 	struct stat_table t;
 
+	samples_sort(&s->samples);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(modes); k++)
 			seen[k] += rows[i].n[modes[k].mode];

@@ -269,7 +269,7 @@ void stat_hyp(struct stat_answer *s, const char *key)
 {
 	const struct hyptime *h = s->hyp;
 	uint64_t total = 0, count = 0, wall = 0;
-	const struct counts_cpu *cpus = s->counts->cpus;
+	const struct counts_cpu *cpus = s->counts.cpus;
 	char text[2][32];
 
 	if (!hyp_table(s, &h->visits, key, "Hypervisor: from hyp_enter to hyp_exit, by reason", "reason",
@@ -280,7 +280,7 @@ void stat_hyp(struct stat_answer *s, const char *key)
 		count += h->visits.v[i].time.n;
 	}
 	/* share of all CPUs' time, from the first event of each buffer to its last */
-	for (size_t i = 0; i < s->counts->n_cpus; i++)
+	for (size_t i = 0; i < s->counts.n_cpus; i++)
 		if (h->cpus[i].seen)
 			wall += cpus[i].last - cpus[i].first;
 	if (h->visits.n)

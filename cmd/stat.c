@@ -374,7 +374,7 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 	int ret;
 
 	s->in = of->in;
-	s->steps = of->steps;
+	s->steps = s->samples.steps = of->steps;
 	ret = counts_open(&s->counts, s->in, of->timeline);
 	ret = ret ?: tally_open(&s->tally, longest ? r->o->top : 0, r->o->by);
 	if (!ret && (r->needs & NEED_EXITS))
@@ -383,8 +383,6 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 		ret = hyptime_open(&s->hyp, s->in, of->timeline, of->steps, stays);
 	if (!ret && (r->needs & NEED_MARKERS))
 		ret = reading_markers(of);
-	if (!ret && (r->needs & NEED_SAMPLES))
-		ret = samples_open(&s->samples, of->steps);
 	if (!ret && want)
 		ret = reading_states(of, want, state_totals_span, &s->totals);
 	if (ret)
@@ -392,11 +390,11 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 	s->exits = of->exits;
 	s->markers = of->markers;
 	s->totals.st = s->states = of->states;
-	reading_add(of, counts_part(s->counts));
+	reading_add(of, counts_part(&s->counts));
 	if (s->hyp)
 		reading_add(of, hyptime_part(s->hyp));
-	if (s->samples)
-		reading_add(of, samples_part(s->samples));
+	if (r->needs & NEED_SAMPLES)
+		reading_add(of, samples_part(&s->samples));
 	return 0;
 }
 
@@ -411,7 +409,7 @@ static void stat_tables(struct stat_run *r, struct answer *answer)
 	const struct stat_opts *o = r->o;
 	struct stat_answer *s = &r->s;
 
-	counts_finish(s->counts);
+	counts_finish(&s->counts);
 	if (s->hyp)
 		hyptime_finish(s->hyp);
 	s->out = answer;
@@ -436,9 +434,9 @@ static int stat_open_files(struct stat_run *r)
 static void stat_release(struct stat_run *r)
 {
 	state_totals_release(&r->s.totals);
-	samples_close(r->s.samples);
+	samples_release(&r->s.samples);
 	hyptime_close(r->s.hyp);
-	counts_close(r->s.counts);
+	counts_release(&r->s.counts);
 	tally_release(&r->s.tally);
 	reading_close(&r->own);
 	hyptrace_close(r->files);

@@ -277,17 +277,16 @@ static void print_printk(struct trace_seq *s, struct view *v)
 	put_message(s, view_u64(v, "fmt_id"), args, n);
 }
 
+#define SWITCH_ROWS                                                                                          \
+	{ "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },                                    \
+		{ " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },                                        \
+	{                                                                                                    \
+		"", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL                                                     \
+	}
+
 static const struct row_decoder switches[] = {
-	{ { "hyp_enter", NULL, { "reason", "vcpu" } },
-	  { { "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },
-	    { " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },
-	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } },
-	  &options[OPT_PLAIN] },
-	{ { "hyp_exit", NULL, { "reason", "vcpu" } },
-	  { { "reason=", "reason", EVENT_TEXT_NAME, 64, 0, hyp_reason_name },
-	    { " vcpu=", "vcpu", EVENT_TEXT_SIGNED, 32, 0, NULL },
-	    { "", "vcpu", EVENT_TEXT_TASK, 32, 0, NULL } },
-	  &options[OPT_PLAIN] },
+	{ { "hyp_enter", NULL, { "reason", "vcpu" } }, { SWITCH_ROWS }, &options[OPT_PLAIN] },
+	{ { "hyp_exit", NULL, { "reason", "vcpu" } }, { SWITCH_ROWS }, &options[OPT_PLAIN] },
 };
 
 static const struct decoder decoders[] = {

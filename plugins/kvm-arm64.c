@@ -245,20 +245,13 @@ static void print_irq_line(struct trace_seq *s, struct view *v)
 			 (int)view_s64(v, "level"));
 }
 
-static void print_vgic_pending(struct trace_seq *s, struct view *v)
+/* Of the GIC and of the timer, whose text has no second colon. */
+static void print_virq(struct trace_seq *s, struct view *v)
 {
 	uint32_t irq = (uint32_t)view_u64(v, "irq");
 
-	trace_seq_printf(s, "VCPU: %" PRId64 ", IRQ %d, level: %d", view_s64(v, "vcpu_id"), (int)irq,
-			 (int)view_s64(v, "level"));
-	put_irq(s, irq);
-}
-
-static void print_timer_irq(struct trace_seq *s, struct view *v)
-{
-	uint32_t irq = (uint32_t)view_u64(v, "irq");
-
-	trace_seq_printf(s, "VCPU: %" PRId64 ", IRQ %d, level %d", view_s64(v, "vcpu_id"), (int)irq,
+	trace_seq_printf(s, "VCPU: %" PRId64 ", IRQ %d, level%s %d", view_s64(v, "vcpu_id"), (int)irq,
+			 strcmp(v->event->name, "kvm_timer_update_irq") ? ":" : "",
 			 (int)view_s64(v, "level"));
 	put_irq(s, irq);
 }
@@ -347,8 +340,8 @@ static const struct decoder decoders[] = {
 	  print_nested_exception,
 	  { "esr_el2", "type", "spsr_el2", "pc", "source_mode", "hcr_el2" } },
 	{ "kvm_irq_line", print_irq_line, { "type", "vcpu_idx", "irq_num", "level" } },
-	{ "vgic_update_irq_pending", print_vgic_pending, { "vcpu_id", "irq", "level" } },
-	{ "kvm_timer_update_irq", print_timer_irq, { "vcpu_id", "irq", "level" } },
+	{ "vgic_update_irq_pending", print_virq, { "vcpu_id", "irq", "level" } },
+	{ "kvm_timer_update_irq", print_virq, { "vcpu_id", "irq", "level" } },
 	{ "kvm_get_timer_map", print_timer_map, { "vcpu_id", "direct_vtimer" } },
 	{ "kvm_timer_save_state", print_timer_save, { "ctl", "cval", "timer_idx" } },
 	{ "kvm_timer_restore_state", print_timer_state, { "ctl", "cval", "timer_idx" } },

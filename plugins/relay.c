@@ -54,30 +54,11 @@ static struct tep_event *decoy_new(struct tep_handle *tep, const char *sys, cons
 	return decoy;
 }
 
-/*
- * Registers in the list, past the decoys (ours and those of our other plugins), which would take the handler.
- */
-static void register_past_decoys(struct tep_handle *tep, struct relay *r)
-{
-	struct tep_event *decoys[DECOYS_MAX];
-	size_t n = 0;
-
-	while (n < DECOYS_MAX) {
-		struct tep_event *d = tep_find_event_by_name(tep, r->sys, r->event);
-
-		if (!d || d->id < DECOY_ID || swap_system(d, HIDDEN))
-			break;
-		decoys[n++] = d;
-	}
-	tep_register_event_handler(tep, -1, r->sys, r->event, r->func, r);
-	while (n--)
-		swap_system(decoys[n], r->sys);
-}
-
 int relay_new(struct tep_handle *tep, const char *sys, const char *event, tep_event_handler_func func)
 {
 	struct relay *r = calloc(1, sizeof(*r));
-	struct tep_event *real;
+	struct tep_event *real, *decoys[DECOYS_MAX];
+	size_t n = 0;
 
 	if (!r)
 		return -1;
@@ -96,7 +77,17 @@ int relay_new(struct tep_handle *tep, const char *sys, const char *event, tep_ev
 		r->before_context = r->decoy->context;
 		r->decoy->handler = NULL;
 	}
-	register_past_decoys(tep, r);
+	/* in the list, past the decoys (ours and those of our other plugins), which would take the handler */
+	while (n < DECOYS_MAX) {
+		struct tep_event *d = tep_find_event_by_name(tep, sys, event);
+
+		if (!d || d->id < DECOY_ID || swap_system(d, HIDDEN))
+			break;
+		decoys[n++] = d;
+	}
+	tep_register_event_handler(tep, -1, sys, event, func, r);
+	while (n--)
+		swap_system(decoys[n], sys);
 	return 0;
 }
 

@@ -12,7 +12,6 @@
 	 STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT))
 
 struct handle_spans {
-	const struct inputs *in;
 	struct timeline *t;
 	struct steps *steps;
 	struct merge_run run;
@@ -45,7 +44,6 @@ static int handle_spans_open(struct handle_spans **out, const struct inputs *in,
 
 	if (!s)
 		return -ENOMEM;
-	s->in = in;
 	ret = timeline_open(&s->t, in, NULL, NULL, log) ?: steps_open(&s->steps, in) ?: gaps_open(&s->threads.gaps, s->t);
 	if (!ret) {
 		s->visits = calloc(merge_streams(s->t->merge) + 1, sizeof(*s->visits));
@@ -113,57 +111,6 @@ static int spans_next(struct handle_spans *s, enum hyptrace_span_kind *kind, str
 			return 1;
 	}
 	return 0;
-}
-
-static void fill_span(const struct handle_spans *s, enum hyptrace_span_kind kind, const struct span *v,
-		      struct hyptrace_span *out)
-{
-	static const enum hyptrace_span_end ends[] = { [SPAN_PAIRED] = HYPTRACE_PAIRED,
-						       [SPAN_LOST] = HYPTRACE_LOST,
-						       [SPAN_UNENDED] = HYPTRACE_UNFINISHED,
-						       [SPAN_BEGUN] = HYPTRACE_NO_BEGIN };
-	const struct input *in = &s->in->v[v->machine];
-	const struct offset_guest *guest = NULL;
-	const struct offset_vcpu *vcpu = v->vcpu ? input_vcpu(in, v->vcpu, &guest) : NULL;
-
-	*out = (struct hyptrace_span){ .kind = kind,
-				       .how = ends[v->end],
-				       .begin = v->from,
-				       .end = v->to,
-				       .number = v->why,
-				       .machine = in->machine,
-				       .guest = vcpu ? guest->name : NULL,
-				       .vcpu = vcpu ? vcpu->cpu : 0,
-				       .vcpu_thread = v->vcpu,
-				       .file = v->machine,
-				       .cpu = v->cpu,
-				       .pid = v->pid };
-	if (kind == HYPTRACE_VISIT) {
-		out->reason = steps_why(s->steps, in, v->machine, v->why);
-		if (v->why >= SPAN_REASONS) /* Android's: an event instead of a number */
-			out->number = HYPTRACE_UNKNOWN;
-	} else {
-		if (v->why != SPAN_UNKNOWN)
-			out->reason = steps_reason(s->steps, v->machine, STEP_KVM_EXIT, v->why)
-					      ?: kvm_exit_arm_name((uint32_t)v->why);
-		if (v->why == KVM_EXIT_ARM_TRAP && v->ec < 64)
-			out->esr_class = esr_ec_name((unsigned int)v->ec);
-	}
-}
-
-/* 1, 0: the end, or -errno. Spans that end before `from` are skipped. */
-static int handle_spans_next(struct handle_spans *s, uint64_t from, struct hyptrace_span *out)
-{
-	enum hyptrace_span_kind kind = HYPTRACE_VISIT;
-	struct span v;
-	int ret;
-
-	do
-		ret = spans_next(s, &kind, &v);
-	while (ret == 1 && v.to < from);
-	if (ret == 1)
-		fill_span(s, kind, &v, out);
-	return ret;
 }
 
 unsigned int hyptrace_version(void)
@@ -371,15 +318,53 @@ int hyptrace_filter(struct hyptrace *h, const char *filter, char *error, size_t 
 
 int hyptrace_next_span(struct hyptrace *h, struct hyptrace_span *span)
 {
+	static const enum hyptrace_span_end ends[] = { [SPAN_PAIRED] = HYPTRACE_PAIRED,
+						       [SPAN_LOST] = HYPTRACE_LOST,
+						       [SPAN_UNENDED] = HYPTRACE_UNFINISHED,
+						       [SPAN_BEGUN] = HYPTRACE_NO_BEGIN };
+	enum hyptrace_span_kind kind = HYPTRACE_VISIT;
+	const struct offset_guest *guest = NULL;
+	const struct offset_vcpu *vcpu;
+	const struct input *in;
 	struct hyptrace_span out;
+	struct span v;
 	int ret = 0;
 
 	if (!h->spans)
 		ret = handle_load(h) ?: handle_spans_open(&h->spans, &h->in, &h->log);
 	if (ret)
 		return ret;
-	ret = handle_spans_next(h->spans, h->from, &out);
-	return ret == 1 ? tagged_write(span, &out, sizeof(out)) ?: 1 : ret;
+	do
+		ret = spans_next(h->spans, &kind, &v);
+	while (ret == 1 && v.to < h->from);
+	if (ret != 1)
+		return ret;
+	in = &h->in.v[v.machine];
+	vcpu = v.vcpu ? input_vcpu(in, v.vcpu, &guest) : NULL;
+	out = (struct hyptrace_span){ .kind = kind,
+				      .how = ends[v.end],
+				      .begin = v.from,
+				      .end = v.to,
+				      .number = v.why,
+				      .machine = in->machine,
+				      .guest = vcpu ? guest->name : NULL,
+				      .vcpu = vcpu ? vcpu->cpu : 0,
+				      .vcpu_thread = v.vcpu,
+				      .file = v.machine,
+				      .cpu = v.cpu,
+				      .pid = v.pid };
+	if (kind == HYPTRACE_VISIT) {
+		out.reason = steps_why(h->spans->steps, in, v.machine, v.why);
+		if (v.why >= SPAN_REASONS) /* Android's: an event instead of a number */
+			out.number = HYPTRACE_UNKNOWN;
+	} else {
+		if (v.why != SPAN_UNKNOWN)
+			out.reason = steps_reason(h->spans->steps, v.machine, STEP_KVM_EXIT, v.why)
+					     ?: kvm_exit_arm_name((uint32_t)v.why);
+		if (v.why == KVM_EXIT_ARM_TRAP && v.ec < 64)
+			out.esr_class = esr_ec_name((unsigned int)v.ec);
+	}
+	return tagged_write(span, &out, sizeof(out)) ?: 1;
 }
 
 static int fill_field(const struct hyptrace *h, const struct tep_format_field *f,
@@ -412,18 +397,17 @@ static int fill_field(const struct hyptrace *h, const struct tep_format_field *f
 
 int hyptrace_field(struct hyptrace *h, const char *name, struct hyptrace_field *field)
 {
-	if (!h->has_record || !h->record.event)
-		return -ENOENT;
-	return fill_field(h, tep_find_any_field(h->record.event, name), field);
+	struct tep_event *e = h->has_record ? h->record.event : NULL;
+
+	return fill_field(h, e ? tep_find_any_field(e, name) : NULL, field);
 }
 
 int hyptrace_field_at(struct hyptrace *h, size_t index, struct hyptrace_field *field)
 {
-	const struct tep_format_field *f;
+	const struct tep_event *e = h->has_record ? h->record.event : NULL;
+	const struct tep_format_field *f = e ? e->format.fields : NULL;
 
-	if (!h->has_record || !h->record.event)
-		return -ENOENT;
-	for (f = h->record.event->format.fields; f && index; f = f->next)
+	for (; f && index; f = f->next)
 		index--;
 	return fill_field(h, f, field);
 }

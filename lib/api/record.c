@@ -19,27 +19,12 @@ void hyptrace_plan_free(struct hyptrace_plan *plan)
 	free(plan);
 }
 
-static int plan_fill(struct hyptrace_plan *p, int argc, const char *const *argv, struct opts_error *err)
-{
-	int ret;
-
-	for (int i = 0; i < argc; i++)
-		if (strlist_add(&p->words, argv[i]))
-			return -ENOMEM;
-	p->argv = calloc((size_t)argc + 1, sizeof(*p->argv));
-	if (!p->argv)
-		return -ENOMEM;
-	memcpy(p->argv, p->words.v, (size_t)argc * sizeof(*p->argv));
-	ret = grammar_parse_line(&p->plan, argc, p->argv, err);
-	return ret != OPTS_STOP ? ret : opts_error(err, "-h is for the command line");
-}
-
 int hyptrace_plan_parse(struct hyptrace_plan **out, int argc, const char *const *argv, char *error,
 			size_t error_size)
 {
 	struct opts_error err = { "" };
 	struct hyptrace_plan *p;
-	int ret;
+	int ret = 0;
 
 	*out = NULL;
 	if (argc < 1)
@@ -47,7 +32,15 @@ int hyptrace_plan_parse(struct hyptrace_plan **out, int argc, const char *const 
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	ret = plan_fill(p, argc, argv, &err);
+	for (int i = 0; i < argc && !ret; i++)
+		ret = strlist_add(&p->words, argv[i]);
+	p->argv = calloc((size_t)argc + 1, sizeof(*p->argv));
+	ret = p->argv ? ret : -ENOMEM;
+	if (!ret) {
+		memcpy(p->argv, p->words.v, (size_t)argc * sizeof(*p->argv));
+		ret = grammar_parse_line(&p->plan, argc, p->argv, &err);
+		ret = ret != OPTS_STOP ? ret : opts_error(&err, "-h is for the command line");
+	}
 	if (error && error_size)
 		snprintf(error, error_size, "%s", err.text);
 	if (ret) {

@@ -21,31 +21,20 @@ static void filetime_add(struct filetime *t, int64_t ns)
 	t->add = (int64_t)((uint64_t)t->add + (uint64_t)ns);
 }
 
-/* The word in brackets: "local [boot] mono". */
-static void filetime_set_clock(struct filetime *t, const struct dat_text *text)
-{
-	const char *open = memchr(text->data, '[', text->len), *close;
-	size_t len;
-
-	if (!open)
-		return;
-	open++;
-	close = memchr(open, ']', text->len - (size_t)(open - text->data));
-	len = close ? (size_t)(close - open) : 0;
-	if (len && len < sizeof(t->clock)) {
-		memcpy(t->clock, open, len);
-		t->clock[len] = '\0';
-	}
-}
-
 static int filetime_set_option(struct filetime *t, const struct reader_option *o, unsigned int flags,
 			       const struct log *log)
 {
+	const char *open = o->id == DAT_TRACECLOCK ? memchr(o->data.data, '[', o->data.len) : NULL;
+	const char *close = open ? memchr(open, ']', o->data.len - (size_t)(open - o->data.data)) : NULL;
+	size_t len = close ? (size_t)(close - open) - 1 : 0;
 	struct cursor c;
 	int ret;
 
-	if (o->id == DAT_TRACECLOCK)
-		filetime_set_clock(t, &o->data);
+	/* the clock is the word in brackets: "local [boot] mono" */
+	if (len && len < sizeof(t->clock)) {
+		memcpy(t->clock, open + 1, len);
+		t->clock[len] = '\0';
+	}
 	if (flags & FILETIME_RAW)
 		return 0;
 	switch (o->id) {
@@ -145,29 +134,22 @@ static uint64_t filetime_to_ns(const struct filetime *t, uint64_t ts)
 	return t->tsc_shift < 128 ? (uint64_t)((unsigned __int128)ts * t->mult >> t->tsc_shift) : 0;
 }
 
-/* In ticks of the file's clock. */
-static uint64_t filetime_bound_raw(const struct filetime *t, uint64_t ts)
+uint64_t filetime_bound(const struct filetime *t, uint64_t ts)
 {
 	const struct offset_table *points = t->shift.cpus;
 	const uint64_t *bounds = t->shift.bounds;
+	uint64_t bound; /* in ticks of the file's clock */
 	size_t i;
 
 	if (!bounds || !points || !points->n || ts < points->v[0].time)
 		return UINT64_MAX;
 	i = array_lower_bound(points->v, points->n, sizeof(*points->v), u64_below, &ts);
-	if (i == points->n)
+	if (i == points->n || (t->shift.n_bounds != 1 && t->shift.n_bounds != points->n))
 		return UINT64_MAX;
 	if (t->shift.n_bounds == 1) /* the point behind it is a copy (offset_shift_fill) */
-		return bounds[0];
-	if (t->shift.n_bounds != points->n)
-		return UINT64_MAX;
-	return ts == points->v[i].time || bounds[i] > bounds[i - 1] ? bounds[i] : bounds[i - 1];
-}
-
-uint64_t filetime_bound(const struct filetime *t, uint64_t ts)
-{
-	uint64_t bound = filetime_bound_raw(t, ts);
-
+		bound = bounds[0];
+	else
+		bound = ts == points->v[i].time || bounds[i] > bounds[i - 1] ? bounds[i] : bounds[i - 1];
 	return bound == UINT64_MAX ? bound : filetime_to_ns(t, bound);
 }
 

@@ -313,35 +313,12 @@ static uint32_t filter_compile_arg(struct filter_compiler *c, const struct tep_f
 	return filter_compile_arg(c, arg->op.left, yes, no);
 }
 
-static int filter_compile(struct filter *f)
+int filter_open(struct filter **out, struct tep_handle *tep, const char *text, char *why, size_t size)
 {
 	/* these two only take the places of what they are called */
 	static const struct filter_test ends[FILTER_FIRST] = { 0 };
-	struct filter_compiler c = { .f = f };
-
-	for (size_t i = 0; i < FILTER_FIRST; i++)
-		filter_add_test(&c, &ends[i]);
-	for (int i = 0; i < f->parsed->filters; i++) {
-		size_t id = (unsigned int)f->parsed->event_filters[i].event_id;
-
-		if (id < IDS && id >= f->n_entries)
-			f->n_entries = id + 1;
-	}
-	f->entry = calloc(f->n_entries + 1, sizeof(*f->entry));
-	for (int i = 0; f->entry && i < f->parsed->filters; i++) {
-		const struct tep_filter_type *of = &f->parsed->event_filters[i];
-
-		c.event = of->event;
-		if ((size_t)of->event_id < f->n_entries)
-			f->entry[of->event_id] =
-				filter_compile_arg(&c, of->filter, FILTER_ACCEPT, FILTER_REJECT);
-	}
-	return f->entry ? c.status : -ENOMEM;
-}
-
-int filter_open(struct filter **out, struct tep_handle *tep, const char *text, char *why, size_t size)
-{
 	struct filter *f = calloc(1, sizeof(*f));
+	struct filter_compiler c = { .f = f };
 	int ret = -ENOMEM, error;
 
 	if (!f)
@@ -360,7 +337,24 @@ int filter_open(struct filter **out, struct tep_handle *tep, const char *text, c
 	}
 	if (error < 0)
 		goto fail;
-	ret = filter_compile(f);
+	for (size_t i = 0; i < FILTER_FIRST; i++)
+		filter_add_test(&c, &ends[i]);
+	for (int i = 0; i < f->parsed->filters; i++) {
+		size_t id = (unsigned int)f->parsed->event_filters[i].event_id;
+
+		if (id < IDS && id >= f->n_entries)
+			f->n_entries = id + 1;
+	}
+	f->entry = calloc(f->n_entries + 1, sizeof(*f->entry));
+	for (int i = 0; f->entry && i < f->parsed->filters; i++) {
+		const struct tep_filter_type *of = &f->parsed->event_filters[i];
+
+		c.event = of->event;
+		if ((size_t)of->event_id < f->n_entries)
+			f->entry[of->event_id] =
+				filter_compile_arg(&c, of->filter, FILTER_ACCEPT, FILTER_REJECT);
+	}
+	ret = f->entry ? c.status : -ENOMEM;
 	if (ret)
 		goto fail;
 	*out = f;

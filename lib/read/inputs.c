@@ -91,15 +91,9 @@ static int input_open(struct input *in, const char *path, int fd, unsigned int f
 	*in = (struct input){ .path = path, .fd = fd };
 	if (fd < 0)
 		return log_fail_errno(log, ret, "cannot open '%s'", path);
-	ret = reader_open(&in->reader, in->fd, log);
-	if (ret)
-		return read_failed(in, ret, log);
-	ret = filetime_read(&in->time, in->reader, flags, log);
-	if (ret)
-		return read_failed(in, ret, log);
-	in->tep = tep_alloc();
-	ret = in->tep ? read_guests(in, log) : -ENOMEM;
-	ret = ret ?: sort_vcpus(in);
+	ret = reader_open(&in->reader, in->fd, log) ?: filetime_read(&in->time, in->reader, flags, log);
+	in->tep = ret ? NULL : tep_alloc();
+	ret = ret ?: in->tep ? read_guests(in, log) ?: sort_vcpus(in) : -ENOMEM;
 	return ret ? read_failed(in, ret, log) : 0;
 }
 
@@ -179,35 +173,6 @@ const struct input *inputs_host(const struct inputs *all, const struct input *gu
 			return host;
 	}
 	return NULL;
-}
-
-/* The only machine that is no guest is "host"; where there are several, each is called by its file. */
-static int name_machines(struct inputs *all)
-{
-	size_t n_hosts = 0;
-
-	for (size_t i = 0; i < all->n; i++) {
-		struct input *in = &all->v[i];
-
-		in->guest = guest_name(all, in) || reader_option(in->reader, DAT_TIME_SHIFT);
-		n_hosts += !in->guest;
-	}
-	for (size_t i = 0; i < all->n; i++) {
-		struct input *in = &all->v[i];
-		const char *name = guest_name(all, in), *base = basename(in->path);
-		size_t len = strlen(base), prefix = strncmp(base, "trace-", 6) ? 0 : 6;
-
-		/* "dir/trace-NAME.dat", as record names guests' files: NAME; of others the name without
-		 * ".dat" */
-		len -= len > 4 && !strcmp(base + len - 4, ".dat") ? 4 : 0;
-		prefix = len > prefix ? prefix : 0;
-		if (!in->guest && n_hosts == 1)
-			name = "host";
-		in->machine = name && *name ? strdup(name) : strndup(base + prefix, len - prefix);
-		if (!in->machine)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 int input_set_vcpus(struct input *host, const struct input *guest, const struct offset_vcpu *vcpus, size_t n)
@@ -290,21 +255,44 @@ const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *
 	return func;
 }
 
-int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log)
+int inputs_open(struct inputs *all, char *const *paths, size_t n, unsigned int flags, const struct log *log)
 {
-	*in = (struct inputs){ .v = calloc(n + 1, sizeof(*in->v)) };
-	if (!in->v)
-		return -ENOMEM;
-	for (; in->n < n; in->n++) {
-		int fd = open(paths[in->n], O_RDONLY | O_CLOEXEC);
-		int ret = input_open(&in->v[in->n], paths[in->n], fd < 0 ? -errno : fd, flags, log);
+	size_t n_hosts = 0;
 
-		if (ret) {
-			in->n++;
+	*all = (struct inputs){ .v = calloc(n + 1, sizeof(*all->v)) };
+	if (!all->v)
+		return -ENOMEM;
+	while (all->n < n) {
+		const char *path = paths[all->n];
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		int ret = input_open(&all->v[all->n++], path, fd < 0 ? -errno : fd, flags, log);
+
+		if (ret)
 			return ret;
-		}
 	}
-	return name_machines(in);
+	for (size_t i = 0; i < n; i++) {
+		struct input *in = &all->v[i];
+
+		in->guest = guest_name(all, in) || reader_option(in->reader, DAT_TIME_SHIFT);
+		n_hosts += !in->guest;
+	}
+	/* the only machine that is no guest is "host"; where there are several, each is called by its file */
+	for (size_t i = 0; i < n; i++) {
+		struct input *in = &all->v[i];
+		const char *name = guest_name(all, in), *base = basename(in->path);
+		size_t len = strlen(base), prefix = strncmp(base, "trace-", 6) ? 0 : 6;
+
+		/* "dir/trace-NAME.dat", as record names guests' files: NAME; of others the name without
+		 * ".dat" */
+		len -= len > 4 && !strcmp(base + len - 4, ".dat") ? 4 : 0;
+		prefix = len > prefix ? prefix : 0;
+		if (!in->guest && n_hosts == 1)
+			name = "host";
+		in->machine = name && *name ? strdup(name) : strndup(base + prefix, len - prefix);
+		if (!in->machine)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 #define GUESTS_MAX 64  /* of a host */

@@ -56,10 +56,10 @@ struct inputs {
 /*
  * In two steps: between them the caller may correct each input's time, and give its tep flags and handlers,
  * which come before the plugins and the formats that inputs_load adds. flags: FILETIME_*; paths must outlive
- * *in. -errno: the log says what is wrong with which file. *in must be released in any case, and stay where
+ * *all. -errno: the log says what is wrong with which file. *all must be released in any case, and stay where
  * it is once inputs_load has been successful: libtraceevent's plugins look there for the functions of guests.
  */
-int inputs_open(struct inputs *in, char *const *paths, size_t n, unsigned int flags, const struct log *log);
+int inputs_open(struct inputs *all, char *const *paths, size_t n, unsigned int flags, const struct log *log);
 int inputs_load(struct inputs *in, const struct log *log);
 void inputs_release(struct inputs *in);
 /*

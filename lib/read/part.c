@@ -32,13 +32,6 @@ int part_parse(const char *text, struct time_part *w)
 	return part_parse_end(from, &w->from) || part_parse_end(comma + 1, &w->to) ? -EINVAL : 0;
 }
 
-/* Returns the byte of a CPU's last page, if that can be known without unpacking; else 0. */
-static uint64_t part_last_page(const struct reader_info *info, const struct reader_buffer *b,
-			       const struct reader_cpu *cpu)
-{
-	return !strcmp(info->compression, "none") && cpu->size >= b->page_size ? cpu->size - b->page_size : 0;
-}
-
 /* Widens *first and *last by the records of a CPU's pages from byte `at` on; one: only by the first. */
 static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t at, bool one,
 			   uint64_t *first, uint64_t *last, uint64_t *damaged)
@@ -86,8 +79,11 @@ int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *las
 
 		for (size_t b = 0; b < info->n_buffers; b++)
 			for (size_t c = 0; c < info->buffers[b].n_cpus; c++) {
-				const struct reader_cpu *cpu = &info->buffers[b].cpus[c];
-				uint64_t at = part_last_page(info, &info->buffers[b], cpu);
+				uint64_t size = info->buffers[b].cpus[c].size,
+					 page = info->buffers[b].page_size;
+				/* the byte of the last page, if that can be known without unpacking */
+				uint64_t at =
+					!strcmp(info->compression, "none") && size >= page ? size - page : 0;
 				int ret = part_extent_cpu(&in[i], b, c, 0, at, first, last, damaged);
 
 				/* without `at` all pages have been read; a last page may be empty */

@@ -77,54 +77,16 @@ void print_close(struct print *p)
 	free(p);
 }
 
-/* Printing it makes its tasks known to those behind it. */
-static void learn_tasks(struct print_input *one, const struct text_program *text,
-			const struct merge_record *m)
-{
-	const struct text_task *tasks;
-	size_t n = text_tasks(text, &tasks);
-
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *comm;
-		uint64_t pid;
-		size_t len;
-		char name[256];
-
-		if (!field_number(tasks[i].pid, m->data, m->len, &pid) || names_find(&one->names, (int)pid) ||
-		    field_bytes(tasks[i].comm, m->data, m->len, &comm, &len) != 1)
-			continue;
-		snprintf(name, sizeof(name), "%.*s", (int)len, (const char *)comm);
-		tep_register_comm(one->in->tep, name, (int)pid);
-		names_learned(&one->names);
-	}
-}
-
-static int print_by_tep(struct print *p, struct print_record *r, struct buf *ready)
-{
-	struct tep_record rec = padded_record(&p->own.room, r->m->data, r->m->len);
-	struct trace_seq *s = &p->own.seq;
-
-	rec.ts = r->m->ts;
-	rec.cpu = (int)r->at->cpu;
-	if (rec.size < r->event->least)
-		rec.size = r->event->least;
-	trace_seq_reset(s);
-	tep_print_event(r->event->event->tep, s, &rec, "%s", p->raw ? TEP_PRINT_INFO_RAW : TEP_PRINT_INFO);
-	if (s->state != TRACE_SEQ__GOOD)
-		return -ENOMEM;
-	r->ready = true;
-	r->text = (uint32_t)ready->len;
-	r->text_len = s->len;
-	buf_add(ready, s->buffer, s->len);
-	return buf_status(ready);
-}
-
 int print_begin(struct print *p, const struct timeline *t, const struct merge_record *m,
 		struct print_record *r, struct buf *ready)
 {
+	struct trace_seq *s = &p->own.seq;
+	const struct text_task *tasks;
 	struct print_input *one;
+	struct tep_record rec;
 	struct way *w;
 	uint64_t pid;
+	size_t n;
 	int ret;
 
 	*r = (struct print_record){ .m = m, .at = merge_stream(t->merge, m) };
@@ -144,11 +106,38 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	}
 	if (!w->text) {
 		names_learned(&one->names);
-		return print_by_tep(p, r, ready);
+		rec = padded_record(&p->own.room, m->data, m->len);
+		rec.ts = m->ts;
+		rec.cpu = (int)r->at->cpu;
+		if (rec.size < r->event->least)
+			rec.size = r->event->least;
+		trace_seq_reset(s);
+		tep_print_event(r->event->event->tep, s, &rec, "%s",
+				p->raw ? TEP_PRINT_INFO_RAW : TEP_PRINT_INFO);
+		if (s->state != TRACE_SEQ__GOOD)
+			return -ENOMEM;
+		r->ready = true;
+		r->text = (uint32_t)ready->len;
+		r->text_len = s->len;
+		buf_add(ready, s->buffer, s->len);
+		return buf_status(ready);
 	}
 	if (w->named && field_number(w->named, m->data, m->len, &pid))
 		r->named = names_find(&one->names, (int)pid);
-	learn_tasks(one, w->text, m);
+	/* printing it makes its tasks known to those behind it */
+	n = text_tasks(w->text, &tasks);
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *comm;
+		size_t len;
+		char name[256];
+
+		if (!field_number(tasks[i].pid, m->data, m->len, &pid) || names_find(&one->names, (int)pid) ||
+		    field_bytes(tasks[i].comm, m->data, m->len, &comm, &len) != 1)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)len, (const char *)comm);
+		tep_register_comm(one->in->tep, name, (int)pid);
+		names_learned(&one->names);
+	}
 	return 0;
 }
 

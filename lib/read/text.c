@@ -90,23 +90,12 @@ static const char *text_conversion_read(struct text_build *b, const char *s, str
 	return s + 1;
 }
 
-/* The same conversion of a long long: "%-08.3llx". */
-static const char *text_integer_format(struct text_build *b, const char *s, const struct conversion *scan)
-{
-	struct buf format = { 0 };
-	const char *copy;
-
-	buf_printf(&format, "%.*sll%c", (int)(scan->length - s), s, scan->letter);
-	copy = text_copy(b, buf_str(&format) ?: "", format.len);
-	buf_release(&format);
-	return copy;
-}
-
 static bool text_spec(struct text_build *b, const struct text_conversion *c, struct text_spec *spec)
 {
 	static const uint8_t bits[] = { 8, 16, 32, 64, 64 };
 	const char *end = c->s + c->len;
 	struct conversion *of = &spec->c;
+	struct buf format = { 0 };
 	bool ordered =
 		conversion_scan(c->s + 1, end, of) == end && conversion_length_of(of, c->longs < 0 ? "h"
 										      : c->longs   ? "lLzZ"
@@ -119,7 +108,10 @@ static bool text_spec(struct text_build *b, const struct text_conversion *c, str
 	}
 	spec->plain =
 		!of->left && !of->zero && !of->alternate && !of->width && of->precision < 0 && !c->count;
-	spec->format = text_integer_format(b, c->s, of);
+	/* the same conversion of a long long: "%-08.3llx" */
+	buf_printf(&format, "%.*sll%c", (int)(of->length - c->s), c->s, of->letter);
+	spec->format = text_copy(b, buf_str(&format) ?: "", format.len);
+	buf_release(&format);
 	spec->count = c->count ? text_expr(b, c->count) : NULL;
 	if (spec->count && text_expr_most(spec->count) > TEXT_COUNT_MAX)
 		text_refuse(b, "%.*s without a bound", (int)c->len, c->s);
@@ -247,12 +239,30 @@ static void text_sched_needed(struct text_build *b, const char *name, enum text_
 		text_refuse(b, "%s without %s", b->p->event->name, name);
 }
 
-static void text_sched_wakeup(struct text_build *b)
+static bool text_sched(struct text_build *b, const char *file)
 {
+	const char *name = b->p->event->name;
+	bool wakeup = !strcmp(name, "sched_wakeup") || !strcmp(name, "sched_wakeup_new");
 	size_t len;
 
-	text_sched_task(b, "comm", "pid");
+	if (strcmp(file, "plugin_sched_switch.so") || strcmp(b->p->event->system, "sched") ||
+	    (!wakeup && strcmp(name, "sched_switch")))
+		return false;
+	text_sched_task(b, wakeup ? "comm" : "prev_comm", wakeup ? "pid" : "prev_pid");
 	buf_addstr(&b->before, " [");
+	if (!wakeup) {
+		text_sched_needed(b, "prev_prio", TEXT_SIGNED, 32);
+		buf_addstr(&b->before, "] ");
+		text_sched_needed(b, "prev_state", TEXT_STATE, 32);
+		if (!b->ret)
+			b->p->pieces[b->p->n - 1].letters = text_since_1_8() ? "SDTtXZPI" : "SDTtZXxW";
+		buf_addstr(&b->before, " ==> ");
+		text_sched_task(b, "next_comm", "next_pid");
+		buf_addstr(&b->before, " [");
+		text_sched_needed(b, "next_prio", TEXT_SIGNED, 32);
+		buf_addstr(&b->before, "]");
+		return true;
+	}
 	text_sched_needed(b, "prio", TEXT_SIGNED, 64);
 	buf_addstr(&b->before, "]");
 	len = b->before.len;
@@ -265,36 +275,6 @@ static void text_sched_wakeup(struct text_build *b)
 		b->before.len = len;
 	else if (!b->ret)
 		b->p->pieces[b->p->n - 1].spec.c.width = 3;
-}
-
-static void text_sched_switch(struct text_build *b)
-{
-	text_sched_task(b, "prev_comm", "prev_pid");
-	buf_addstr(&b->before, " [");
-	text_sched_needed(b, "prev_prio", TEXT_SIGNED, 32);
-	buf_addstr(&b->before, "] ");
-	text_sched_needed(b, "prev_state", TEXT_STATE, 32);
-	if (!b->ret)
-		b->p->pieces[b->p->n - 1].letters = text_since_1_8() ? "SDTtXZPI" : "SDTtZXxW";
-	buf_addstr(&b->before, " ==> ");
-	text_sched_task(b, "next_comm", "next_pid");
-	buf_addstr(&b->before, " [");
-	text_sched_needed(b, "next_prio", TEXT_SIGNED, 32);
-	buf_addstr(&b->before, "]");
-}
-
-static bool text_sched(struct text_build *b, const char *file)
-{
-	const char *name = b->p->event->name;
-
-	if (strcmp(file, "plugin_sched_switch.so") || strcmp(b->p->event->system, "sched"))
-		return false;
-	if (!strcmp(name, "sched_switch"))
-		text_sched_switch(b);
-	else if (!strcmp(name, "sched_wakeup") || !strcmp(name, "sched_wakeup_new"))
-		text_sched_wakeup(b);
-	else
-		return false;
 	return true;
 }
 

@@ -126,15 +126,6 @@ static int take_visit(struct spans *s, const struct mark *at, enum point_kind ki
 	return spans_point(s, &p);
 }
 
-/* The reasons of HLT, by the field isa: VMX's and SVM's (arch/x86/include/uapi/asm). */
-static int take_x86_exit(struct spans *s, const struct mark *at, struct view *v)
-{
-	struct span_point p = point_of(at, POINT_KVM_EXIT);
-
-	p.reason = view_u64(v, "exit_reason") == (view_u64(v, "isa") == 2 ? 0x78 : 12) ? X86_HALT : X86_EXIT;
-	return spans_point(s, &p);
-}
-
 static int take_hypertrace(struct spans *s, const struct mark *at, const struct hypertrace_event *e)
 {
 	struct mark p = *at;
@@ -189,6 +180,7 @@ static int take_marker(struct spans *s, const struct mark *at, struct view *v)
 static int read_record(struct spans *s, const struct mark *at, enum event_kind kind,
 		       struct kshark_data_stream *stream, int64_t offset)
 {
+	struct span_point p = point_of(at, POINT_KVM_EXIT);
 	struct view v = { 0 };
 	struct tep_record *r;
 	int ret = 0;
@@ -210,7 +202,10 @@ static int read_record(struct spans *s, const struct mark *at, enum event_kind k
 		ret = take_visit(s, at, POINT_HYP_EVENT, &v);
 		break;
 	case EVENT_X86_EXIT:
-		ret = take_x86_exit(s, at, &v);
+		/* the reasons of HLT, by the field isa: VMX's and SVM's (arch/x86/include/uapi/asm) */
+		p.reason = view_u64(&v, "exit_reason") == (view_u64(&v, "isa") == 2 ? 0x78 : 12) ? X86_HALT
+												 : X86_EXIT;
+		ret = spans_point(s, &p);
 		break;
 	case EVENT_MARKER:
 		ret = take_marker(s, at, &v);

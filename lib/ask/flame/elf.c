@@ -126,18 +126,10 @@ static const char *flame_elf_function(struct flame_elf *e, uint64_t offset)
 	return addr ? dwfl_module_addrname(e->module, addr + bias) : NULL;
 }
 
-static void flame_elf_end(struct flame_elf *e)
-{
-	dwfl_end(e->dwfl);
-}
 #else
 static const char *flame_elf_function(struct flame_elf *e, uint64_t offset)
 {
 	return NULL;
-}
-
-static void flame_elf_end(struct flame_elf *e)
-{
 }
 #endif
 
@@ -145,7 +137,9 @@ void flame_elf_free(struct flame_elf *e)
 {
 	if (!e)
 		return;
-	flame_elf_end(e);
+#ifdef HYPTRACE_DW
+	dwfl_end(e->dwfl);
+#endif
 	free(e->path);
 	free(e);
 }

@@ -3,6 +3,7 @@
 #define HYPTRACE_FLAME_PRIV_H
 
 #include "ask/flame/flame.h"
+#include "ask/states/markers.h"
 #include "ask/states/states.h"
 #include "read/filter.h"
 
@@ -231,8 +232,8 @@ void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, en
 /* The name of an address; pid: whose maps. -ENOMEM. */
 int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct flame_address *a, uint32_t *out);
 
-/* Spans, which flame_part() gives where they are asked for. -ENOMEM. */
-int flame_spans_open(struct flame *f, const struct inputs *in);
+/* A markers_listener, of a struct flame: a program's span. */
+int flame_span(void *flame, const struct markers_span *span);
 
 /* Place of a CPU when a sample came due. */
 enum flame_place {

@@ -2,7 +2,6 @@
 /* The stacks of recordings: items in the order of time become frames of the tree. */
 #include "ask/flame/flame.h"
 
-#include "ask/states/markers.h"
 #include "ask/states/samples.h"
 #include "ask/flame/flame-priv.h"
 
@@ -327,10 +326,12 @@ int flame_open(struct flame **out, const struct inputs *in, const struct timelin
 	f->names = calloc(FLAME_DEPTH_MAX + 1, sizeof(*f->names));
 	if (!f->streams || !f->names)
 		ret = -ENOMEM;
-	if (!ret)
-		ret = flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
-	if (!ret)
-		ret = flame_open_inputs(f, in) ?: flame_filters_open(f) ?: flame_spans_open(f, in);
+	ret = ret ?: flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
+	ret = ret ?: flame_open_inputs(f, in) ?: flame_filters_open(f);
+	if (!ret && opts->spans)
+		ret = markers_open(&f->spans, in, t, opts->desc);
+	if (f->spans)
+		markers_listen(f->spans, flame_span, f);
 	if (!ret && opts->states)
 		ret = states_open(&f->states, in, t, steps, STATES_VCPUS, state_totals_span, &f->totals);
 	f->totals = (struct state_totals){ .st = f->states, .with_causes = true };
@@ -394,11 +395,11 @@ static int vcpu_frame(struct flame *f, const struct state_owner *o, uint32_t *fr
 	return ret || !machine ? ret : flame_tree_named(f->tree, machine, name, frame);
 }
 
-/* The sums of states become frames: machine, vCPU, state, reason. */
-static int flame_states_end(struct flame *f)
+int flame_end(struct flame *f)
 {
-	int ret = states_end(f->states);
+	int ret = f->states ? states_end(f->states) : 0;
 
+	/* the sums of states become frames: machine, vCPU, state, reason */
 	for (size_t i = 0; i < f->totals.n && !ret; i++) {
 		const struct state_total *t = &f->totals.v[i];
 		uint32_t frame = 0;
@@ -422,14 +423,8 @@ static int flame_states_end(struct flame *f)
 			flame_tree_add(f->tree, at, side, FLAME_CALLS, cause->sum.n);
 		}
 	}
-	f->counts.others = states_left_out(f->states);
-	return ret;
-}
-
-int flame_end(struct flame *f)
-{
-	int ret = f->states ? flame_states_end(f) : 0;
-
+	if (f->states)
+		f->counts.others = states_left_out(f->states);
 	if (f->spans) {
 		markers_finish(f->spans);
 		f->counts.open = f->spans->cut.begins + f->spans->cut.ends;

@@ -5,7 +5,6 @@
 #include <limits.h>
 
 #include "ask/flame/flame-priv.h"
-#include "ask/states/markers.h"
 
 /* Ftrace's own code in a stack (kernel/trace/trace.c). */
 #define TRAMPOLINE INT_MAX
@@ -164,33 +163,12 @@ static uint64_t item_number(const struct field_load *l, const struct merge_recor
 	return l->kind == FIELD_NUMBER && field_load_number(l, m->data, m->len, &v) ? v : none;
 }
 
-/* The kernel's stack, then the user's that it lies within. */
-static int item_sample(const struct flame_input *in, const struct flame_event *e,
-		       const struct merge_record *m, struct flame_items *own, struct flame_item *item)
-{
-	const uint8_t *kernel, *user;
-	size_t n, n_user;
-
-	item->cut = field_load_bytes(&e->where, m->data, m->len, &kernel, &n) != 1;
-	item->cut |= field_load_bytes(&e->second, m->data, m->len, &user, &n_user) != 1;
-	if (items_room(own, n / 8 + n_user / 8))
-		return -ENOMEM;
-	items_stack(in, own, item, kernel, n / 8);
-	for (size_t i = 0; i < n_user / 8; i++) {
-		uint64_t addr;
-
-		memcpy(&addr, user + 8 * i, 8);
-		items_address(own, NULL, addr);
-	}
-	return 0;
-}
-
 static int item_fill(const struct flame_input *in, const struct flame_event *e, const struct merge_record *m,
 		     struct flame_items *own, struct flame_item *item)
 {
 	uint64_t said, from, to, addr;
-	const uint8_t *data;
-	size_t n;
+	const uint8_t *data, *user;
+	size_t n, n_user;
 
 	item->pid = timeline_pid(&e->pid, m);
 	item->number = item_number(&e->number, m, item->kind == FLAME_FUNCTION ? 1 : 0);
@@ -200,9 +178,17 @@ static int item_fill(const struct flame_input *in, const struct flame_event *e, 
 		item->number = item_number(&e->mode, m, 0);
 		said = item_number(&e->hz, m, 0);
 		item->ns = said ? 1000000000 / said : 0;
-		return item_sample(in, e, m, own, item);
-	}
-	if (item->kind == FLAME_ARRAY) {
+		/* the kernel's stack, then the user's that it lies within */
+		item->cut = field_load_bytes(&e->where, m->data, m->len, &data, &n) != 1;
+		item->cut |= field_load_bytes(&e->second, m->data, m->len, &user, &n_user) != 1;
+		if (items_room(own, n / 8 + n_user / 8))
+			return -ENOMEM;
+		items_stack(in, own, item, data, n / 8);
+		for (size_t i = 0; i < n_user / 8; i++) {
+			memcpy(&addr, user + 8 * i, 8);
+			items_address(own, NULL, addr);
+		}
+	} else if (item->kind == FLAME_ARRAY) {
 		item->cut = field_load_bytes(&e->where, m->data, m->len, &data, &n) != 1;
 		if (items_room(own, n / 8))
 			return -ENOMEM;
@@ -454,9 +440,9 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 }
 
 /* Below its thread, or its guest's client. */
-static int flame_span(void *ctx, const struct markers_span *span)
+int flame_span(void *flame, const struct markers_span *span)
 {
-	struct flame *f = ctx;
+	struct flame *f = flame;
 	const struct flame_input *in = &f->v[span->input];
 	const struct flame_task *t;
 	struct flame_task client = { .input = (uint32_t)span->input };
@@ -481,13 +467,4 @@ static int flame_span(void *ctx, const struct markers_span *span)
 	flame_count(f, t, frame, FLAME_NS, span->own);
 	flame_count(f, t, frame, FLAME_CALLS, 1);
 	return 0;
-}
-
-int flame_spans_open(struct flame *f, const struct inputs *in)
-{
-	int ret = f->opts.spans ? markers_open(&f->spans, in, f->t, f->opts.desc) : 0;
-
-	if (f->spans)
-		markers_listen(f->spans, flame_span, f);
-	return ret;
 }

@@ -15,28 +15,6 @@ struct flame_maps_reader {
 	struct flame_map_event *events; /* by input */
 };
 
-static void flame_map_event_open(struct flame_map_event *to, const struct input *in)
-{
-	const struct {
-		const char *name;
-		struct field_load *to;
-		bool number;
-	} fields[] = { { "tgid", &to->tgid, true },
-		       { "from", &to->from, true },
-		       { "len", &to->len, true },
-		       { "offset", &to->offset, true },
-		       { "build_id", &to->build_id, false },
-		       { "path", &to->path, false } };
-	struct tep_event *e = tep_find_event_by_name(in->tep, "hyptrace", "map");
-	bool fits = e;
-
-	for (size_t i = 0; e && i < ARRAY_SIZE(fields); i++) {
-		*fields[i].to = field_load(tep_find_field(e, fields[i].name));
-		fits = fits && (!fields[i].number || fields[i].to->kind == FIELD_NUMBER);
-	}
-	to->id = fits ? (unsigned int)e->id : UINT_MAX;
-}
-
 static int flame_map_add(struct flame_maps *m, struct flame_mapped *to, const struct flame_elf_key *key)
 {
 	for (size_t i = m->n_elves; i-- && !to->elf;) /* neighbours are most often of one file */
@@ -143,9 +121,27 @@ int flame_maps_read(struct flame_maps *v, const struct inputs *in)
 	if (!r.events)
 		return -ENOMEM;
 	for (size_t i = 0; i < in->n; i++) {
+		struct flame_map_event *to = &r.events[i];
+		const struct {
+			const char *name;
+			struct field_load *to;
+			bool number;
+		} fields[] = { { "tgid", &to->tgid, true },
+			       { "from", &to->from, true },
+			       { "len", &to->len, true },
+			       { "offset", &to->offset, true },
+			       { "build_id", &to->build_id, false },
+			       { "path", &to->path, false } };
+		struct tep_event *e = tep_find_event_by_name(in->v[i].tep, "hyptrace", "map");
+		bool fits = e;
+
 		ret = ret ?: flame_procmaps_read(&v[i], reader_info(in->v[i].reader));
-		flame_map_event_open(&r.events[i], &in->v[i]);
-		any = any || r.events[i].id != UINT_MAX;
+		for (size_t k = 0; e && k < ARRAY_SIZE(fields); k++) {
+			*fields[k].to = field_load(tep_find_field(e, fields[k].name));
+			fits = fits && (!fields[k].number || fields[k].to->kind == FIELD_NUMBER);
+		}
+		to->id = fits ? (unsigned int)e->id : UINT_MAX;
+		any = any || fits;
 	}
 	whole.from = whole.to = 0;
 	if (any && !ret)

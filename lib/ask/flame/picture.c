@@ -212,31 +212,39 @@ static void flame_svg_legend(const struct drawing *s, struct buf *out)
 				       s->guests.v[i], &x);
 }
 
-static void flame_svg_write(const struct drawing *s, struct buf *out)
+int flame_svg(const struct flame_picture *p, struct buf *out, uint64_t *hidden)
 {
 	static const char *const shares[FLAME_WEIGHTS] = { "share of all samples (%)",
 							   "share of the time (%)", "share of all calls (%)",
 							   "share of all entries (%)" };
-	const struct svg_plot plot = {
-		.out = out,
-		.left = LEFT,
-		.top = TOP,
-		.width = WIDTH,
-		.height = (double)(s->deepest + 1) * ROW,
-		.x = { s->p->diff ? "mean share of both recordings (%)" : shares[s->p->weight], 0, 100 },
-		.y = { "stack depth (frames)", 0, (double)s->deepest + 1,
-		       fmax(svg_step((double)s->deepest + 1), 1) }
-	};
-	double bottom = TOP + plot.height + SVG_AXIS_HEIGHT;
+	struct svg_plot plot = { .out = out,
+				 .left = LEFT,
+				 .top = TOP,
+				 .width = WIDTH,
+				 .x = { p->diff ? "mean share of both recordings (%)" : shares[p->weight], 0,
+					100 },
+				 .y = { "stack depth (frames)" } };
+	struct drawing s = { .p = p };
+	struct drawn_frame all = { .w = 1, .colour = 0xd8d8d4 };
 	char attributes[192];
+	double bottom;
+	int ret;
 
+	for (size_t side = 0; side < FLAME_SIDES; side++)
+		all.total[side] = s.all[side] = flame_tree_total(p->tree, side, p->weight);
+	ret = array_push(&s.v, &s.n, &all, sizeof(all))
+		      ?: flame_tree_walk(p->tree, p->weight, flame_svg_visit, &s);
+	plot.y.high = (double)s.deepest + 1;
+	plot.y.step = fmax(svg_step(plot.y.high), 1);
+	plot.height = plot.y.high * ROW;
+	bottom = TOP + plot.height + SVG_AXIS_HEIGHT;
 	snprintf(attributes, sizeof(attributes),
 		 "width=\"100%%\" preserveAspectRatio=\"xMinYMin\" data-left=\"%d\" data-width=\"%d\" "
 		 "data-letter=\"%.2f\"",
 		 LEFT, WIDTH, LETTER);
 	svg_begin(out, PAGE, bottom + 24, attributes, flame_style);
-	svg_title(out, LEFT, 0, TITLE_LETTERS, s->p->title, s->p->about);
-	flame_svg_legend(s, out);
+	svg_title(out, LEFT, 0, TITLE_LETTERS, p->title, p->about);
+	flame_svg_legend(&s, out);
 	/* shown by the script, without which they do nothing */
 	buf_printf(
 		out,
@@ -249,27 +257,12 @@ static void flame_svg_write(const struct drawing *s, struct buf *out)
 		"pattern\"/></foreignObject>\n</g>\n",
 		PAGE - 330, PAGE - 320, PAGE - RIGHT, PAGE - 222);
 	svg_axes(&plot);
-	for (size_t i = 0; i < s->n; i++)
-		flame_svg_draw(s, &s->v[i], out);
+	for (size_t i = 0; i < s.n; i++)
+		flame_svg_draw(&s, &s.v[i], out);
 	buf_printf(out, "<text id=\"hovered\" x=\"%d\" y=\"%.0f\"/>\n<script><![CDATA[\n%s]]></script>\n",
 		   LEFT, bottom + 12, flame_script);
 	svg_end(out);
-}
-
-int flame_svg(const struct flame_picture *p, struct buf *out, uint64_t *hidden)
-{
-	struct drawing s = { .p = p };
-	struct drawn_frame all = { .w = 1, .colour = 0xd8d8d4 };
-	int ret;
-
-	for (size_t side = 0; side < FLAME_SIDES; side++)
-		all.total[side] = s.all[side] = flame_tree_total(p->tree, side, p->weight);
-	ret = array_push(&s.v, &s.n, &all, sizeof(all))
-		      ?: flame_tree_walk(p->tree, p->weight, flame_svg_visit, &s);
-	if (!ret) {
-		flame_svg_write(&s, out);
-		ret = buf_status(out);
-	}
+	ret = ret ?: buf_status(out);
 	*hidden = s.hidden;
 	strlist_release(&s.guests);
 	free(s.v);

@@ -42,28 +42,6 @@ int flame_visit_keep(struct flame_task *t, const struct span *visit)
 	return 0;
 }
 
-/*
- * Samples come due where a period begins to have many of them: after the quarter that has the fewest. Some
- * are late by more than a period.
- */
-static uint64_t place_due(struct flame_places *p, uint64_t seen, uint64_t ts, uint64_t period)
-{
-	uint64_t before = 0, fewest = UINT64_MAX, phase = 0;
-
-	p->ticks[seen % period * TICKS / period]++;
-	for (size_t i = TICKS - TICKS / 4; i < TICKS; i++)
-		before += p->ticks[i];
-	for (size_t i = 0; i < TICKS; i++) {
-		if (p->ticks[i] && before <= fewest) {
-			fewest = before;
-			phase = i * period / TICKS;
-		}
-		before += p->ticks[i];
-		before -= p->ticks[(i + TICKS - TICKS / 4) % TICKS];
-	}
-	return ts - (ts + period - phase) % period;
-}
-
 static bool place_near(uint64_t due, uint64_t edge)
 {
 	return due >= edge && due - edge < EDGE_NS;
@@ -76,13 +54,29 @@ enum flame_place flame_place(const struct flame *f, const struct flame_item *i, 
 	const struct span *v = p->n ? &p->visits[(p->n - 1) % VISITS_KEPT] : NULL;
 	const char *why = v ? steps_reason(f->steps, i->input, STEP_HYP_ENTER, v->why) : NULL;
 	bool guest = i->number >= SAMPLE_GUEST_KERNEL;
-	uint64_t due;
+	uint64_t due, seen, before = 0, fewest = UINT64_MAX, phase = 0;
 
 	/* a visit without a reason may be any */
 	if (!i->ns || i->ts < i->ns || (guest && !why))
 		return PLACE_UNKNOWN;
 	/* an interrupt ends the guest's run at once */
-	due = place_due(p, guest && !strcmp(why, "guest_exit") ? v->from : i->ts, i->ts, i->ns);
+	seen = guest && !strcmp(why, "guest_exit") ? v->from : i->ts;
+	p->ticks[seen % i->ns * TICKS / i->ns]++;
+	/*
+	 * Samples come due where a period begins to have many of them: after the quarter that has the
+	 * fewest. Some are late by more than a period.
+	 */
+	for (size_t k = TICKS - TICKS / 4; k < TICKS; k++)
+		before += p->ticks[k];
+	for (size_t k = 0; k < TICKS; k++) {
+		if (p->ticks[k] && before <= fewest) {
+			fewest = before;
+			phase = k * i->ns / TICKS;
+		}
+		before += p->ticks[k];
+		before -= p->ticks[(k + TICKS - TICKS / 4) % TICKS];
+	}
+	due = i->ts - (i->ts + i->ns - phase) % i->ns;
 	*visit = &t->visit.span;
 	if (t->visit.open && due >= (*visit)->from)
 		return place_near(due, (*visit)->from) ? PLACE_UNDECIDED : PLACE_HYP;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tree of stacks: names once, frames by their parent and name. */
-#include "base/buf.h"
-#include "ask/flame/tree.h"
+#include "ask/flame/flame.h"
 
 #include "base/arena.h"
 #include "base/escape.h"

@@ -109,14 +109,8 @@ int between_read(struct between **out, const struct inputs *in, const struct lat
 		j.from = worst[i].v[0].ts < j.from ? worst[i].v[0].ts : j.from;
 		j.to = worst[i].v[n_points - 1].ts > j.to ? worst[i].v[n_points - 1].ts : j.to;
 	}
-	ret = print_open(&j.print, in, false);
-	if (ret)
-		goto out;
-	ret = timeline_open(&j.t, in, between_want, &j, NULL);
-	if (ret)
-		goto out;
-	ret = pass_read(j.t, NULL, &part, 1);
-out:
+	ret = print_open(&j.print, in, false) ?: timeline_open(&j.t, in, between_want, &j, NULL);
+	ret = ret ?: pass_read(j.t, NULL, &part, 1);
 	timeline_close(j.t);
 	print_close(j.print);
 	buf_release(&j.ready);

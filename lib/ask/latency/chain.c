@@ -266,24 +266,6 @@ static int chain_settle(struct chain *c, uint64_t now)
 	return ret;
 }
 
-/* The chain of these events goes from the slot; n: of its events, where it is complete, else 0. */
-static int chain_hold(struct chain *c, struct chain_slot *s, const struct chain_step *step, uint32_t row,
-		      const struct chain_event *v, size_t n, bool unclear)
-{
-	struct chain_held h = { .before = s->held, .id = s->id, .row = row, .unclear = unclear, .n = n };
-	int ret = 0;
-
-	if (!c->reach)
-		return n ? chain_result(c, row, v, n, unclear) : 0;
-	h.at = step->event;
-	memcpy(h.v, v, n * sizeof(*v));
-	if (c->end - c->first == HELD_MAX) /* too many at a time: the oldest is not waited for */
-		ret = chain_let_go(c, true);
-	c->held[c->end % HELD_MAX] = h;
-	s->held = ++c->end;
-	return ret;
-}
-
 static int slot_stop(struct chain *c, struct chain_slot *s)
 {
 	if (!s->waiting)
@@ -417,7 +399,22 @@ static int chain_go(struct chain *c, struct chain_slot *s, const struct chain_st
 	n = complete ? n + step->point + 1 : 0;
 	s->waiting = s->shared = false;
 	s->maybe = g.unclear;
-	ret = chain_hold(c, s, step, g.row, all, n, g.unclear);
+	if (!c->reach) {
+		ret = complete ? chain_result(c, g.row, all, n, g.unclear) : 0;
+	} else { /* it goes from the slot, and is held: a later event may make it doubtful */
+		struct chain_held h = { .before = s->held,
+					.id = s->id,
+					.row = g.row,
+					.unclear = g.unclear,
+					.n = n,
+					.at = step->event };
+
+		memcpy(h.v, all, n * sizeof(all[0]));
+		/* of too many at a time the oldest is not waited for */
+		ret = c->end - c->first == HELD_MAX ? chain_let_go(c, true) : 0;
+		c->held[c->end % HELD_MAX] = h;
+		s->held = ++c->end;
+	}
 	return ret || complete ? ret : chain_arrive(c, step, &g);
 }
 

@@ -15,36 +15,14 @@ static bool event_name_fits(const char *name)
 	return *name && !name[strspn(name, EVENT_NAME_CHARS)];
 }
 
-/* The filter as libtraceevent has it, for any event. */
-static int event_words_check(const struct event_words *e, char *why, size_t size)
-{
-	char *text;
-	int ret;
-
-	if (!event_name_fits(e->name))
-		return event_wrong(why, size, "no name of an event");
-	if (e->system && !event_name_fits(e->system))
-		return event_wrong(why, size, "no name of a system");
-	if (e->machine && !*e->machine)
-		return event_wrong(why, size, "no machine after the '@'");
-	if (!e->filter)
-		return 0;
-	if (!*e->filter)
-		return event_wrong(why, size, "no filter after the '/'");
-	text = str_printf("%s:%s", e->name, e->filter);
-	ret = text ? filter_syntax(text, why, size) : -ENOMEM;
-	free(text);
-	return ret;
-}
-
 int event_words_parse(struct event_words *e, const char *text, char *why, size_t size)
 {
-	char *copy = strdup(text), *word = copy, *filter, *machine, *colon;
-	int ret = -ENOMEM;
+	char *copy = strdup(text), *word = copy, *filter, *machine, *colon, *of_any;
+	int ret;
 
 	*e = (struct event_words){ 0 };
 	if (!copy)
-		return ret;
+		return -ENOMEM;
 	filter = strchr(word, '/');
 	if (filter)
 		*filter++ = '\0';
@@ -58,8 +36,21 @@ int event_words_parse(struct event_words *e, const char *text, char *why, size_t
 	e->system = colon ? strdup(word) : NULL;
 	e->machine = machine ? strdup(machine) : NULL;
 	e->filter = filter ? strdup(filter) : NULL;
-	if (e->name && !e->system == !colon && !e->machine == !machine && !e->filter == !filter)
-		ret = event_words_check(e, why, size);
+	if (!e->name || !e->system != !colon || !e->machine != !machine || !e->filter != !filter) {
+		ret = -ENOMEM;
+	} else if (!event_name_fits(e->name)) {
+		ret = event_wrong(why, size, "no name of an event");
+	} else if (e->system && !event_name_fits(e->system)) {
+		ret = event_wrong(why, size, "no name of a system");
+	} else if (e->machine && !*e->machine) {
+		ret = event_wrong(why, size, "no machine after the '@'");
+	} else if (e->filter && !*e->filter) {
+		ret = event_wrong(why, size, "no filter after the '/'");
+	} else { /* the filter as libtraceevent has it, for any event */
+		of_any = e->filter ? str_printf("%s:%s", e->name, e->filter) : NULL;
+		ret = of_any ? filter_syntax(of_any, why, size) : e->filter ? -ENOMEM : 0;
+		free(of_any);
+	}
 	free(copy);
 	return ret;
 }

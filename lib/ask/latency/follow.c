@@ -77,20 +77,13 @@ static int latency_hit(const struct latency *l, const struct merge_stream *at, c
 	return array_push(&r->hits, &r->n, &h, sizeof(h));
 }
 
-/* The record is the first, or the last, of its CPU. */
-static int latency_span(const struct merge_record *m, int kind, struct latency_run *r)
-{
-	struct latency_hit h = { .kind = kind, .stream = m->stream, .raw = m->ts };
-
-	return array_push(&r->hits, &r->n, &h, sizeof(h));
-}
-
-/* From this record on, or until it, events are lost on its CPU. */
-static int latency_loss(const struct latency *l, const struct merge_stream *at, const struct merge_record *m,
+/* The record is the first, or the last, of its CPU; or from it on, or until it, events are lost there. */
+static int latency_edge(const struct latency *l, const struct merge_stream *at, const struct merge_record *m,
 			int kind, struct latency_run *r)
 {
 	const struct known_event *e = m->data ? input_event(&l->in->v[at->input], timeline_id(m)) : NULL;
-	struct latency_hit h = { .kind = kind, .stream = m->stream, .raw = m->raw };
+	bool loss = kind == HIT_LOSES || kind == HIT_LOST;
+	struct latency_hit h = { .kind = kind, .stream = m->stream, .raw = loss ? m->raw : m->ts };
 
 	/* a buffer holds either the kernel's events or the hypervisor's */
 	if (kind == HIT_LOSES && e && !l->v[at->input].wanted[e->hyp])
@@ -116,12 +109,12 @@ int latency_work(void *ctx, struct pass_run *run)
 			at = merge_stream(l->t->merge, m);
 			v = &l->v[at->input];
 			if (!__atomic_load_n(&l->started[stream], __ATOMIC_RELAXED))
-				ret = latency_span(m, HIT_BEGIN, r);
+				ret = latency_edge(l, at, m, HIT_BEGIN, r);
 		}
 		r->paused |= m->paused;
 		r->lost |= m->missed != 0;
 		if ((m->paused || (m->missed && m->data)) && !ret)
-			ret = latency_loss(l, at, m, HIT_LOST, r);
+			ret = latency_edge(l, at, m, HIT_LOST, r);
 		if (id < v->n_ids && v->first[id] && !ret) {
 			size_t k = v->first[id] - 1;
 			size_t last = SIZE_MAX, n = r->n;
@@ -140,9 +133,9 @@ int latency_work(void *ctx, struct pass_run *run)
 			}
 		}
 		if (m->gap && !ret)
-			ret = latency_loss(l, at, m, HIT_LOSES, r);
+			ret = latency_edge(l, at, m, HIT_LOSES, r);
 		if (m->end && !ret)
-			ret = latency_span(m, HIT_END, r);
+			ret = latency_edge(l, at, m, HIT_END, r);
 	}
 	return ret;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Keys of records by vCPU, task, machine or field; and whose vCPUs the threads of hosts are. */
-#include "ask/latency/group-by.h"
+#include "ask/latency/latency.h"
 
 #include "base/cursor.h"
 
@@ -110,30 +110,24 @@ uint32_t vcpu_map_vcpu(const struct vcpu_map *w, size_t input, int64_t tid, uint
 int vcpu_map_open(struct vcpu_map **out, const struct inputs *in)
 {
 	struct vcpu_map *w = calloc(1, sizeof(*w));
-	int ret = -ENOMEM;
+	int ret;
 
 	if (!w)
-		return ret;
+		return -ENOMEM;
 	w->in = in;
 	w->v = calloc(in->n + 1, sizeof(*w->v));
-	if (!w->v)
-		goto fail;
-	for (size_t i = 0; i < in->n; i++) {
+	ret = w->v ? 0 : -ENOMEM;
+	for (size_t i = 0; i < in->n && !ret; i++)
 		ret = vcpu_map_add_input(w, i);
-		if (ret)
-			goto fail;
-	}
-	for (size_t i = 0; i < in->n; i++) {
+	for (size_t i = 0; i < in->n && !ret; i++) {
 		w->v[i].guest = VCPU_MAP_NOBODY;
 		ret = in->v[i].guest ? vcpu_map_add(w, in->v[i].machine, in->v[i].trace_id, &w->v[i].guest)
 				     : 0;
-		if (ret)
-			goto fail;
 	}
-	*out = w;
-	return 0;
-fail:
-	vcpu_map_close(w);
+	if (ret)
+		vcpu_map_close(w);
+	else
+		*out = w;
 	return ret;
 }
 

@@ -72,13 +72,34 @@ static int live_trim_page(void *trim, unsigned int cpu, void *page, size_t size)
 	return ret == -ENOMEM ? ret : 0;
 }
 
-/* Finds the page layout of each buffer: ours or the kernel's. */
-static int live_layouts(struct live *l)
+/* All its files stay open, for a recorder that has done its work removes them. */
+static int live_load(struct live *l, const char *output, const struct log *log)
 {
+	char *beside = str_printf("%s.spool", output);
 	struct page_layout kernel;
-	int ret = spool_page_layout(l->spool, &kernel);
+	struct stat st;
 	uint32_t max = 0;
+	int ret;
 
+	if (!beside)
+		return -ENOMEM;
+	ret = spool_open_live(&l->spool, stat(output, &st) || !S_ISDIR(st.st_mode) ? beside : output, log);
+	free(beside);
+	if (ret)
+		return ret == -EBADMSG ? -EAGAIN : ret; /* keys and buffers are still being written */
+	if (!spool_is_recording(l->spool)) {
+		const char *state = spool_get(l->spool, "state");
+
+		return state ? -ENOENT : -EAGAIN;
+	}
+	ret = dat_job_open(&l->job, l->spool, log);
+	if (ret)
+		return ret == -ENOENT ? -EAGAIN : ret;
+	l->file = dat_job_file(l->job);
+	l->file->version = 7;
+	l->file->compression = "none";
+	/* the page layout of each buffer: ours or the kernel's */
+	ret = spool_page_layout(l->spool, &kernel);
 	if (ret)
 		return ret;
 	l->trims = calloc(l->file->n_buffers + 1, sizeof(*l->trims));
@@ -105,33 +126,6 @@ static int live_layouts(struct live *l)
 	}
 	l->page = malloc(max + 1);
 	return l->page ? 0 : -ENOMEM;
-}
-
-/* All its files stay open, for a recorder that has done its work removes them. */
-static int live_load(struct live *l, const char *output, const struct log *log)
-{
-	char *beside = str_printf("%s.spool", output);
-	struct stat st;
-	int ret;
-
-	if (!beside)
-		return -ENOMEM;
-	ret = spool_open_live(&l->spool, stat(output, &st) || !S_ISDIR(st.st_mode) ? beside : output, log);
-	free(beside);
-	if (ret)
-		return ret == -EBADMSG ? -EAGAIN : ret; /* keys and buffers are still being written */
-	if (!spool_is_recording(l->spool)) {
-		const char *state = spool_get(l->spool, "state");
-
-		return state ? -ENOENT : -EAGAIN;
-	}
-	ret = dat_job_open(&l->job, l->spool, log);
-	if (ret)
-		return ret == -ENOENT ? -EAGAIN : ret;
-	l->file = dat_job_file(l->job);
-	l->file->version = 7;
-	l->file->compression = "none";
-	return live_layouts(l);
 }
 
 int live_open(struct live **out, const char *output, const struct log *log)

@@ -38,35 +38,6 @@ static bool path_softirq(struct path_search *s)
 	return true;
 }
 
-static void path_host_interrupt(struct path_search *s)
-{
-	const struct path_row *timer = path_inside(s, STEP_TIMER_ENTER, STEP_TIMER_EXIT);
-	const struct path_row *irq = path_inside(s, STEP_IRQ_ENTER, STEP_IRQ_EXIT);
-	const struct path_row *set = NULL;
-
-	for (const struct path_row *r = timer; timer && r-- > s->w->v && !set;)
-		if (r->input == s->input && r->kind == STEP_TIMER_SET && r->a == timer->a)
-			set = r;
-	if (set)
-		path_stop(s, PATH_INTERRUPT, set, "a timer, set on CPU %u at %llu.%09llu", set->cpu,
-			  (unsigned long long)(set->ts / 1000000000),
-			  (unsigned long long)(set->ts % 1000000000));
-	else if (timer)
-		path_stop(s, PATH_INTERRUPT, timer, "a timer on CPU %u", s->cpu);
-	else if (irq)
-		path_stop(s, PATH_INTERRUPT, irq, "interrupt %llu on CPU %u", (unsigned long long)irq->a,
-			  s->cpu);
-	else if (s->flags == PATH_SOFTIRQ)
-		path_stop(s, PATH_UNKNOWN, NULL,
-			  "the softirq on CPU %u was raised by an unknown task; record with: hyptrace record "
-			  "-e irq",
-			  s->cpu);
-	else if (s->flags)
-		path_stop(s, PATH_INTERRUPT, NULL, "an interrupt on CPU %u", s->cpu);
-	else
-		path_stop(s, PATH_INTERRUPT, NULL, "idle CPU %u, which an interrupt woke", s->cpu);
-}
-
 /* A guest's interrupt, and who may have raised it. */
 struct path_raised {
 	const struct path_row *handler;
@@ -216,13 +187,37 @@ static void path_raiser(struct path_search *s, struct path_raised *r, struct pat
 
 void path_interrupt(struct path_search *s)
 {
+	const struct path_row *timer, *irq, *set = NULL;
 	struct path_span sp = { PATH_PENDING, s->input, s->cpu, s->pid, 0, PATH_NOBODY, 0 };
 	struct path_raised r = { 0 };
 
 	if (!(s->flags & PATH_HARDIRQ) && s->flags & PATH_SOFTIRQ && path_softirq(s))
 		return;
 	if (!s->in->v[s->input].guest) {
-		path_host_interrupt(s);
+		timer = path_inside(s, STEP_TIMER_ENTER, STEP_TIMER_EXIT);
+		irq = path_inside(s, STEP_IRQ_ENTER, STEP_IRQ_EXIT);
+		for (const struct path_row *o = timer; timer && o-- > s->w->v && !set;)
+			if (o->input == s->input && o->kind == STEP_TIMER_SET && o->a == timer->a)
+				set = o;
+		if (set)
+			path_stop(s, PATH_INTERRUPT, set, "a timer, set on CPU %u at %llu.%09llu", set->cpu,
+				  (unsigned long long)(set->ts / 1000000000),
+				  (unsigned long long)(set->ts % 1000000000));
+		else if (timer)
+			path_stop(s, PATH_INTERRUPT, timer, "a timer on CPU %u", s->cpu);
+		else if (irq)
+			path_stop(s, PATH_INTERRUPT, irq, "interrupt %llu on CPU %u",
+				  (unsigned long long)irq->a, s->cpu);
+		else if (s->flags == PATH_SOFTIRQ)
+			path_stop(
+				s, PATH_UNKNOWN, NULL,
+				"the softirq on CPU %u was raised by an unknown task; record with: hyptrace "
+				"record -e irq",
+				s->cpu);
+		else if (s->flags)
+			path_stop(s, PATH_INTERRUPT, NULL, "an interrupt on CPU %u", s->cpu);
+		else
+			path_stop(s, PATH_INTERRUPT, NULL, "idle CPU %u, which an interrupt woke", s->cpu);
 		return;
 	}
 	if (!path_raised_open(s, &r))

@@ -207,31 +207,6 @@ static void path_print_event(const struct path_answer *a, struct answer *out, si
 	answer_row(out, cells);
 }
 
-static void path_print_end(const struct path_answer *a, struct answer *out)
-{
-	static const struct answer_column columns[] = {
-		{ "end", "end", ANSWER_WORD },
-		{ "why", "why", ANSWER_WORD },
-		{ "hops", "hops", ANSWER_COUNT },
-		COLUMN_TOOK,
-	};
-	const struct path *p = a->path;
-	uint64_t span = p->n ? p->v[0].to - p->v[p->n - 1].from : 0;
-	const struct answer_cell cells[] = { CELL_WORD(path_end_name(p->end)), CELL_WORD(p->why),
-					     CELL_N(p->n), CELL_N(span) };
-	char text[32];
-
-	if (out->form == ANSWER_TEXT) {
-		buf_addstr(out->out, "\n");
-		answer_note(out, "%s after %s: %s", path_end_name(p->end), answer_duration(out, span, text),
-			    p->why);
-		return;
-	}
-	answer_table(out, "end", NULL, columns, ARRAY_SIZE(columns));
-	answer_row(out, cells);
-	answer_table_end(out);
-}
-
 void path_answer_write(const struct path_answer *a, enum answer_form form, struct buf *out)
 {
 	static const struct answer_column columns[] = {
@@ -239,8 +214,17 @@ void path_answer_write(const struct path_answer *a, enum answer_form form, struc
 		{ "cpu", "cpu", ANSWER_COUNT },	   { "time", "time", ANSWER_TIME },
 		{ "event", "event", ANSWER_WORD }, { "text", "text", ANSWER_WORD },
 	};
+	static const struct answer_column ends[] = {
+		{ "end", "end", ANSWER_WORD },
+		{ "why", "why", ANSWER_WORD },
+		{ "hops", "hops", ANSWER_COUNT },
+		COLUMN_TOOK,
+	};
 	const struct path_moment *m = a->moment;
 	const struct path *p = a->path;
+	uint64_t span = p->n ? p->v[0].to - p->v[p->n - 1].from : 0;
+	const struct answer_cell end[] = { CELL_WORD(path_end_name(p->end)), CELL_WORD(p->why), CELL_N(p->n),
+					   CELL_N(span) };
 	char title[256], task[LABEL], at[32];
 	struct answer answer;
 
@@ -256,7 +240,15 @@ void path_answer_write(const struct path_answer *a, enum answer_form form, struc
 	if (!p->n || p->event.nr != p->v[p->n - 1].event.nr)
 		path_print_event(a, &answer, p->n + 1, &p->event);
 	answer_table_end(&answer);
-	path_print_end(a, &answer);
+	if (form == ANSWER_TEXT) {
+		buf_addstr(out, "\n");
+		answer_note(&answer, "%s after %s: %s", path_end_name(p->end),
+			    answer_duration(&answer, span, at), p->why);
+	} else {
+		answer_table(&answer, "end", NULL, ends, ARRAY_SIZE(ends));
+		answer_row(&answer, end);
+		answer_table_end(&answer);
+	}
 	if (p->vcpu_unknown)
 		answer_note(&answer, "it is not known whether vCPUs ran: that needs the host's sched events, "
 				     "and a bound of the guest's clock");

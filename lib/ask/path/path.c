@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finds the chain of causes, with the guest's exits in each; a task's causes: running, waiting, asleep. */
-#include "ask/path/path.h"
-
 #include "ask/path/path-priv.h"
 
 #define PATH_LINKS 1000

@@ -67,29 +67,6 @@ static int path_event_id(struct tep_handle *tep, const char *system, const char 
 	return e ? e->id : -1;
 }
 
-static int path_fields_open(struct path_reading *r, size_t i, const struct log *log)
-{
-	const struct input *in = &r->in->v[i];
-	struct path_fields *f = &r->fields[i];
-	char why[1024];
-	int ret = 0;
-
-	f->born = path_event_id(in->tep, "sched", "sched_wakeup_new");
-	f->accept = path_event_id(in->tep, "kvm", "kvm_apic_accept_irq");
-	f->handler = path_event_id(in->tep, "irq", "irq_handler_entry");
-	for (unsigned int id = 0; id < in->n_known && f->flags.kind == FIELD_NONE; id++)
-		if (input_event(in, id))
-			f->flags = field_load(tep_find_common_field(in->known[id].event, "common_flags"));
-	f->vgic_level = path_field(in->tep, "kvm", "vgic_update_irq_pending", "level");
-	f->vtimer_level = path_field(in->tep, "kvm", "kvm_timer_update_irq", "level");
-	f->irq_name = path_field(in->tep, "irq", "irq_handler_entry", "name");
-	if (r->ask->event && (r->ask->input == SIZE_MAX || r->ask->input == i))
-		ret = event_match_open(&f->match, r->ask->event, in, why, sizeof(why));
-	if (ret == -EINVAL)
-		log_err(log, "%s: %s", in->path, why);
-	return ret;
-}
-
 static uint8_t path_flags_of(const struct path_fields *f, const struct merge_record *m)
 {
 	uint64_t v = 0;
@@ -404,6 +381,7 @@ static void path_reading_release(struct path_reading *r)
 
 static int path_reading_begin(struct path_reading *r, const struct log *log)
 {
+	char why[1024];
 	int ret = 0;
 
 	r->n_streams = merge_streams(r->t->merge);
@@ -411,8 +389,25 @@ static int path_reading_begin(struct path_reading *r, const struct log *log)
 	r->streams = calloc(r->n_streams + 1, sizeof(*r->streams));
 	if (!r->fields || !r->streams)
 		return -ENOMEM;
-	for (size_t i = 0; !ret && i < r->in->n; i++)
-		ret = path_fields_open(r, i, log);
+	for (size_t i = 0; !ret && i < r->in->n; i++) {
+		const struct input *in = &r->in->v[i];
+		struct path_fields *f = &r->fields[i];
+
+		f->born = path_event_id(in->tep, "sched", "sched_wakeup_new");
+		f->accept = path_event_id(in->tep, "kvm", "kvm_apic_accept_irq");
+		f->handler = path_event_id(in->tep, "irq", "irq_handler_entry");
+		for (unsigned int id = 0; id < in->n_known && f->flags.kind == FIELD_NONE; id++)
+			if (input_event(in, id))
+				f->flags = field_load(
+					tep_find_common_field(in->known[id].event, "common_flags"));
+		f->vgic_level = path_field(in->tep, "kvm", "vgic_update_irq_pending", "level");
+		f->vtimer_level = path_field(in->tep, "kvm", "kvm_timer_update_irq", "level");
+		f->irq_name = path_field(in->tep, "irq", "irq_handler_entry", "name");
+		if (r->ask->event && (r->ask->input == SIZE_MAX || r->ask->input == i))
+			ret = event_match_open(&f->match, r->ask->event, in, why, sizeof(why));
+		if (ret == -EINVAL)
+			log_err(log, "%s: %s", in->path, why);
+	}
 	return ret;
 }
 

@@ -30,44 +30,33 @@ struct path_window path_window_since(const struct path_window *w, uint64_t since
 	return part;
 }
 
-/* Room for one more: what is too old goes, and half of all where that is not much and there can be no more.
- */
-static int path_window_room(struct path_window *w, uint64_t ts)
-{
-	uint64_t old = ts > w->within ? ts - w->within : 0;
-	size_t max = w->max ? w->max : PATH_ROWS_MAX, room = w->room ? 2 * w->room : 1024;
-	struct path_row *v;
-
-	if (w->n < w->room)
-		return 0;
-	path_window_keep(w, old);
-	if (w->n < w->room - w->room / 4)
-		return 0;
-	if (w->room >= max) {
-		path_window_drop(w, w->n / 2, 0);
-		w->full = true;
-		return 0;
-	}
-	room = room < max ? room : max;
-	v = realloc(w->v, room * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	w->v = v;
-	w->room = room;
-	return 0;
-}
-
 int path_window_add(struct path_window *w, const struct path_row *row)
 {
 	static const struct path_machine empty;
 	/* a loss may be reported long after the kept rows */
 	uint64_t ts = row->kind == STEP_LOST && w->n ? w->v[w->n - 1].ts : row->ts;
-	int ret = path_window_room(w, ts);
+	size_t max = w->max ? w->max : PATH_ROWS_MAX, room = w->room ? 2 * w->room : 1024;
+	bool crowded = w->n == w->room;
+	struct path_row *v;
 
-	while (w->n_machines <= row->input && !ret)
-		ret = array_push(&w->machines, &w->n_machines, &empty, sizeof(empty));
-	if (ret)
-		return ret;
+	/* what is too old goes, and half of all where that is not much and there can be no more */
+	if (crowded)
+		path_window_keep(w, ts > w->within ? ts - w->within : 0);
+	crowded = crowded && w->n >= w->room - w->room / 4;
+	if (crowded && w->room >= max) {
+		path_window_drop(w, w->n / 2, 0);
+		w->full = true;
+	} else if (crowded) {
+		room = room < max ? room : max;
+		v = realloc(w->v, room * sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		w->v = v;
+		w->room = room;
+	}
+	while (w->n_machines <= row->input)
+		if (array_push(&w->machines, &w->n_machines, &empty, sizeof(empty)))
+			return -ENOMEM;
 	w->machines[row->input].kinds |= 1ull << row->kind;
 	if (!w->n)
 		w->from = row->ts;

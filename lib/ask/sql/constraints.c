@@ -11,39 +11,31 @@ static const struct sql_gain {
 	[KEY_CPU] = { 4, 2 },  [KEY_NAME] = { 10, 5 },	[KEY_MACHINE] = { 2, 2 }, [KEY_REASON] = { 8, 4 },
 };
 
-/* '=' and so on; 0: of no use. */
-static char sql_want_op(unsigned char op, enum sql_key key)
-{
-	bool range = key == KEY_NONE || key == KEY_TS || key == KEY_DUR || key == KEY_CPU;
-
-	switch (op) {
-	case SQLITE_INDEX_CONSTRAINT_EQ:
-		return '=';
-	case SQLITE_INDEX_CONSTRAINT_GT:
-		return range ? '>' : 0;
-	case SQLITE_INDEX_CONSTRAINT_GE:
-		return range ? 'g' : 0;
-	case SQLITE_INDEX_CONSTRAINT_LT:
-		return range ? '<' : 0;
-	case SQLITE_INDEX_CONSTRAINT_LE:
-		return range ? 'l' : 0;
-	case SQLITE_INDEX_CONSTRAINT_ISNULL:
-		return key == KEY_REASON ? 'n' : 0;
-	}
-	return 0;
-}
-
 /* Use of condition i: its key and operator; 0: it is not used. */
 static char sql_want_use(const struct sql_table *t, sqlite3_index_info *info, int i, enum sql_key *key)
 {
+	static const struct {
+		unsigned char op;
+		char code;
+	} ranges[] = { { SQLITE_INDEX_CONSTRAINT_GT, '>' },
+		       { SQLITE_INDEX_CONSTRAINT_GE, 'g' },
+		       { SQLITE_INDEX_CONSTRAINT_LT, '<' },
+		       { SQLITE_INDEX_CONSTRAINT_LE, 'l' } };
 	int column = info->aConstraint[i].iColumn;
+	unsigned char of = info->aConstraint[i].op;
+	bool range;
 	char op;
 
 	if (column < 0 || !info->aConstraint[i].usable)
 		return 0;
 	/* a table that counts its rows has all of them in every scan */
 	*key = t->number ? t->columns[column].key : KEY_NONE;
-	op = sql_want_op(info->aConstraint[i].op, *key);
+	range = *key == KEY_NONE || *key == KEY_TS || *key == KEY_DUR || *key == KEY_CPU;
+	op = of == SQLITE_INDEX_CONSTRAINT_EQ				  ? '='
+	     : of == SQLITE_INDEX_CONSTRAINT_ISNULL && *key == KEY_REASON ? 'n'
+									  : 0;
+	for (size_t k = 0; k < ARRAY_SIZE(ranges) && range; k++)
+		op = ranges[k].op == of ? ranges[k].code : op;
 	/* as SQLite compares bytes */
 	if (!op || strcmp(sqlite3_vtab_collation(info, i), "BINARY") != 0)
 		return 0;

@@ -44,26 +44,6 @@ static bool sql_copy_fits(const struct sql_table *t, int order, const char *plan
 	return true;
 }
 
-/* NULL: no memory. */
-static struct sql_copy *sql_copy_of(struct sql *s, const struct sql_table *t, const char *plan)
-{
-	struct sql_copy *copy = s->copies;
-
-	while (copy && (copy->table != t || strcmp(copy->plan, plan) != 0))
-		copy = copy->next;
-	if (copy)
-		return copy;
-	copy = calloc(1, sizeof(*copy));
-	if (!copy)
-		return NULL;
-	*copy = (struct sql_copy){ .next = s->copies, .table = t, .plan = strdup(plan) };
-	if (!copy->plan) {
-		free(copy);
-		return NULL;
-	}
-	return s->copies = copy;
-}
-
 void sql_copies_release(struct sql *s)
 {
 	for (struct sql_copy *copy; (copy = s->copies);) {
@@ -139,15 +119,25 @@ static int sql_copy_fill(struct sql *s, struct sql_copy *copy)
 int sql_copy_filter(struct sql_cursor *c, int order, const char *plan, int n, sqlite3_value **v)
 {
 	struct buf text = { 0 };
-	struct sql_copy *copy;
+	struct sql_copy *copy = c->sql->copies;
 	int ret = SQLITE_OK, i = 0;
 
 	c->copied = false;
 	if (c->sql->copying || !sql_copy_fits(c->table, order, plan, v))
 		return SQLITE_OK;
-	copy = sql_copy_of(c->sql, c->table, plan);
-	if (!copy)
-		return SQLITE_NOMEM;
+	while (copy && (copy->table != c->table || strcmp(copy->plan, plan) != 0))
+		copy = copy->next;
+	if (!copy) {
+		copy = calloc(1, sizeof(*copy));
+		if (!copy)
+			return SQLITE_NOMEM;
+		*copy = (struct sql_copy){ .next = c->sql->copies, .table = c->table, .plan = strdup(plan) };
+		if (!copy->plan) {
+			free(copy);
+			return SQLITE_NOMEM;
+		}
+		c->sql->copies = copy;
+	}
 	if (++copy->asked <= c->table->patience)
 		return SQLITE_OK;
 	if (!copy->db)

@@ -20,7 +20,7 @@ struct sql_pieces {
 	size_t n;
 };
 
-static void sql_store_free(struct sql_pieces *streams, size_t n)
+void sql_store_free(struct sql_pieces *streams, size_t n)
 {
 	for (size_t i = 0; streams && i < n; i++) {
 		for (size_t k = 0; k < streams[i].n; k++)
@@ -28,12 +28,6 @@ static void sql_store_free(struct sql_pieces *streams, size_t n)
 		free(streams[i].v);
 	}
 	free(streams);
-}
-
-void sql_store_close(struct sql *s)
-{
-	if (s->hyp)
-		sql_store_free(s->hyp->store, s->n_streams);
 }
 
 struct sql_load {

@@ -86,25 +86,6 @@ static int sql_span_reason_passes(struct sql_span_cursor *c, size_t from, size_t
 	return ret;
 }
 
-static int sql_span_passes(struct sql_span_cursor *c)
-{
-	const struct sql_stream *v = c->c.sql->streams;
-	struct sql_pass all = { 0, c->n_feeds, -1 };
-	int ret = 0;
-
-	if (c->c.want.order == ORDER_REASON)
-		return sql_span_reason_passes(c, 0, c->n_feeds);
-	if (c->c.want.order != ORDER_CPU_REASON)
-		return array_push(&c->passes, &c->n_passes, &all, sizeof(all));
-	for (size_t from = 0, to; from < c->n_feeds && !ret; from = to) {
-		for (to = from + 1; to < c->n_feeds; to++)
-			if (v[c->feeds[to].stream].cpu != v[c->feeds[from].stream].cpu)
-				break;
-		ret = sql_span_reason_passes(c, from, to);
-	}
-	return ret;
-}
-
 static void sql_span_close(struct sql_cursor *cursor)
 {
 	struct sql_span_cursor *c = (struct sql_span_cursor *)cursor;
@@ -141,7 +122,18 @@ static int sql_span_filter(struct sql_cursor *cursor)
 		    (!w->by_machine || (w->machine && !strcmp(w->machine, sql_input(s, i)->machine))))
 			c->feeds[c->n_feeds++].stream = i;
 	qsort_r(c->feeds, c->n_feeds, sizeof(*c->feeds), sql_span_by_cpu, s);
-	ret = sql_span_passes(c);
+	/* the passes: all feeds at once, or for each reason over all of them or over those of one CPU */
+	if (w->order == ORDER_REASON)
+		ret = sql_span_reason_passes(c, 0, c->n_feeds);
+	else if (w->order != ORDER_CPU_REASON)
+		ret = array_push(&c->passes, &c->n_passes, &(struct sql_pass){ 0, c->n_feeds, -1 },
+				 sizeof(*c->passes));
+	for (size_t from = 0, to; w->order == ORDER_CPU_REASON && from < c->n_feeds && !ret; from = to) {
+		for (to = from + 1; to < c->n_feeds; to++)
+			if (s->streams[c->feeds[to].stream].cpu != s->streams[c->feeds[from].stream].cpu)
+				break;
+		ret = sql_span_reason_passes(c, from, to);
+	}
 	for (size_t i = 0; !ret && i < c->n_feeds; i++)
 		sql_feed_begin(&c->feeds[i], s, c->feeds[i].stream);
 	return ret;

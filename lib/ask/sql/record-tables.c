@@ -134,33 +134,12 @@ static int sql_event_filter(struct sql_cursor *c)
 					  : PART_OTHER);
 }
 
-/* The one with the id, once. */
-static int sql_event_one(struct sql_event_cursor *e)
-{
-	int64_t id = e->c.want.id.from;
-	struct sql_scan *c;
-	int ret;
-
-	if (e->c.row || id < 0 || sql_id_kind(id) != ID_EVENT)
-		return 0;
-	e->stream = sql_id_stream(id);
-	ret = sql_record(e->c.sql, e->stream, sql_id_record(id), &c);
-	if (ret != 1)
-		return ret;
-	/* other cursors ask for records of the stream, too, while this is the row */
-	e->bytes.len = 0;
-	buf_add(&e->bytes, c->m->data, c->m->len);
-	e->one = *c->m;
-	e->one.data = e->bytes.data;
-	e->m = &e->one;
-	e->t = c->t;
-	return buf_status(&e->bytes) ?: 1;
-}
-
 static int sql_event_next(struct sql_cursor *c)
 {
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
 	uint64_t from = c->want.ts.from < 0 ? 0 : (uint64_t)c->want.ts.from;
+	int64_t id = c->want.id.from;
+	struct sql_scan *one;
 	int ret;
 
 	if (c->want.order == ORDER_COUNTED) {
@@ -170,20 +149,34 @@ static int sql_event_next(struct sql_cursor *c)
 		}
 		return e->at < e->kinds.n;
 	}
-	if (e->by_id)
-		return sql_event_one(e);
+	if (e->by_id) { /* once */
+		if (c->row || id < 0 || sql_id_kind(id) != ID_EVENT)
+			return 0;
+		e->stream = sql_id_stream(id);
+		ret = sql_record(c->sql, e->stream, sql_id_record(id), &one);
+		if (ret != 1)
+			return ret;
+		/* other cursors ask for records of the stream, too, while this is the row */
+		e->bytes.len = 0;
+		buf_add(&e->bytes, one->m->data, one->m->len);
+		e->one = *one->m;
+		e->one.data = e->bytes.data;
+		e->m = &e->one;
+		e->t = one->t;
+		return buf_status(&e->bytes) ?: 1;
+	}
 	if (!e->scan.t)
 		return 0;
 	while ((ret = sql_scan_next(&e->scan)) == 1) {
 		const struct merge_record *m = e->scan.m;
 		size_t input = c->sql->streams[e->scan.stream].input;
-		unsigned int id = timeline_id(m);
+		unsigned int type = timeline_id(m);
 
 		if (sql_ts(m->ts) > c->want.ts.to)
 			return 0;
 		if (c->table == &sql_lost_table ? !m->missed : !m->data || m->ts < from)
 			continue;
-		if (e->named && (id >= c->sql->in->v[input].n_known || !e->named[input][id]))
+		if (e->named && (type >= c->sql->in->v[input].n_known || !e->named[input][type]))
 			continue;
 		e->m = m;
 		e->t = e->scan.t;
@@ -191,21 +184,6 @@ static int sql_event_next(struct sql_cursor *c)
 		return 1;
 	}
 	return ret;
-}
-
-static struct cell sql_event_text(struct sql_event_cursor *e)
-{
-	struct sql *s = e->c.sql;
-	struct print_record r;
-	int ret = s->print ? 0 : print_open(&s->print, s->in, false);
-
-	e->ready.len = e->text.len = 0;
-	ret = ret ?: print_begin(s->print, e->t, e->m, &r, &e->ready);
-	if (!ret)
-		print_fields(s->print, &r, &e->ready, 0, &e->text);
-	if (ret || !buf_str(&e->text))
-		return (struct cell){ .kind = CELL_FAILED };
-	return (struct cell){ .kind = CELL_COPY, .text = buf_str(&e->text) };
 }
 
 static int64_t sql_event_number(const struct sql_cursor *c)
@@ -220,10 +198,12 @@ static int64_t sql_event_number(const struct sql_cursor *c)
 static struct cell sql_event_column(struct sql_cursor *c, int i)
 {
 	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
+	struct sql *s = c->sql;
 	unsigned int id;
 	const struct known_event *k;
 	const struct input *in;
-	int what = c->table->columns[i].what, pid;
+	struct print_record r;
+	int what = c->table->columns[i].what, pid, ret;
 	uint64_t bound;
 
 	if (c->want.order == ORDER_COUNTED)
@@ -243,7 +223,14 @@ static struct cell sql_event_column(struct sql_cursor *c, int i)
 		return what == EVENT_TID ? sql_number(pid)
 					 : sql_text(sql_comm(c->sql, c->sql->streams[e->stream].input, pid));
 	case EVENT_TEXT:
-		return sql_event_text(e);
+		ret = s->print ? 0 : print_open(&s->print, s->in, false);
+		e->ready.len = e->text.len = 0;
+		ret = ret ?: print_begin(s->print, e->t, e->m, &r, &e->ready);
+		if (!ret)
+			print_fields(s->print, &r, &e->ready, 0, &e->text);
+		if (ret || !buf_str(&e->text))
+			return (struct cell){ .kind = CELL_FAILED };
+		return (struct cell){ .kind = CELL_COPY, .text = buf_str(&e->text) };
 	case SQL_UTC_NS:
 	case SQL_UTC_BOUND:
 	case EVENT_BOUND:

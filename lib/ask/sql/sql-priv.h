@@ -301,7 +301,7 @@ static inline struct cell sql_vcpu(const struct input *in, int32_t tid, bool gue
 }
 
 /* Reads the files' own tables of tasks' names. -ENOMEM. */
-int sql_tasks_open(struct sql *s);
+int sql_tasks_read(struct sql_tasks *t, const struct inputs *in);
 void sql_tasks_free(struct sql_tasks *t);
 /* The task's name by those: whatever was read or printed before, it is the same. NULL: unknown. */
 const char *sql_comm(const struct sql *s, size_t input, int32_t tid);
@@ -467,8 +467,8 @@ struct sql_feed {
 	bool done, noted; /* the cursor's, whose feed has no more for it; that has made a note of it */
 };
 
-/* Frees the spans in memory. */
-void sql_store_close(struct sql *s);
+/* Frees the spans in memory, of n streams; NULL: there are none. */
+void sql_store_free(struct sql_pieces *streams, size_t n);
 /* Reads all spans into memory, unless there are too many, or they are there. */
 int sql_hyp_load(struct sql *s);
 void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream);

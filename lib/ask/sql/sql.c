@@ -110,7 +110,7 @@ int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 	s->store_room = STORE_BYTES;
 	s->args_id = -1;
 	s->once = (struct log){ sql_log_once, s };
-	ret = steps_open(&s->steps, in) ?: sql_streams_find(s) ?: sql_tasks_open(s);
+	ret = steps_open(&s->steps, in) ?: sql_streams_find(s) ?: sql_tasks_read(&s->saved, in);
 	if (ret)
 		goto fail;
 	/* a file without a name, which SQLite writes when its cache is full */
@@ -139,7 +139,7 @@ void sql_close(struct sql *s)
 	if (!s)
 		return;
 	sqlite3_close(s->db);
-	sql_store_close(s);
+	sql_store_free(s->hyp ? s->hyp->store : NULL, s->n_streams);
 	sql_hyp_close(s);
 	buf_release(&s->args.texts);
 	sql_records_release(s);

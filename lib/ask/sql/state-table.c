@@ -124,40 +124,32 @@ static int sql_state_filter(struct sql_cursor *cursor)
 	return states_open(&c->states, s->in, c->scan.t, s->steps, want, sql_state_span, c);
 }
 
-/* Takes the spans that the next records end: 1; 0: nothing is left. */
-static int sql_state_more(struct sql_state_cursor *c)
-{
-	int ret = sql_scan_run(&c->scan);
-
-	c->n = 0;
-	if (ret == 1) {
-		struct pass_run run = { .records = &c->scan.run };
-
-		ret = steps_fill(c->c.sql->steps, c->scan.t, &c->scan.run, STATES_STEPS, &c->batch);
-		run.steps = c->batch.v;
-		run.n_steps = c->batch.n;
-		if (!ret)
-			steps_learn(c->c.sql->steps, &c->scan.run, c->batch.v, c->batch.n);
-		ret = ret ?: states_run(c->states, &run);
-		return ret ? ret : 1;
-	}
-	if (ret || c->ended)
-		return ret;
-	c->ended = true;
-	ret = states_end(c->states);
-	if (!ret && states_left_out(c->states))
-		sql_note(c->c.sql, "there are more vCPUs and tasks than can be followed: some are left out");
-	return ret ? ret : 1;
-}
-
 static int sql_state_next(struct sql_cursor *cursor)
 {
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+	struct pass_run run = { .records = &c->scan.run };
 	int ret;
 
-	do
-		ret = sql_state_more(c);
-	while (ret == 1 && !c->n);
+	/* until records end a span, and at last the spans that the end of all ends */
+	do {
+		c->n = 0;
+		ret = sql_scan_run(&c->scan);
+		if (ret == 1) {
+			ret = steps_fill(cursor->sql->steps, c->scan.t, &c->scan.run, STATES_STEPS,
+					 &c->batch);
+			run.steps = c->batch.v;
+			run.n_steps = c->batch.n;
+			if (!ret)
+				steps_learn(cursor->sql->steps, &c->scan.run, c->batch.v, c->batch.n);
+			ret = ret ?: states_run(c->states, &run) ?: 1;
+		} else if (!ret && !c->ended) {
+			c->ended = true;
+			ret = states_end(c->states) ?: 1;
+			if (ret == 1 && states_left_out(c->states))
+				sql_note(cursor->sql, "there are more vCPUs and tasks than can be followed: "
+						      "some are left out");
+		}
+	} while (ret == 1 && !c->n);
 	return ret == 1 ? (int)c->n : ret;
 }
 

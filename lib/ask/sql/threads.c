@@ -61,34 +61,29 @@ static int sql_tasks_name(struct sql_tasks *t, size_t input, int32_t tid, const 
 	return 0;
 }
 
-/* "87 CPU 0/KVM", by line. */
-static int sql_tasks_read(struct sql_tasks *t, const struct input *f, size_t input)
+int sql_tasks_read(struct sql_tasks *t, const struct inputs *in)
 {
-	const struct dat_text *text = &reader_info(f->reader)->cmdlines;
-	struct cursor c = cursor_at(text->data, text->len);
 	const char *line;
 	size_t len;
 	int ret = 0;
 
-	while (!ret && cursor_line(&c, &line, &len)) {
-		struct cursor at = cursor_at(line, len);
-		int32_t pid = 0;
-		bool number = false;
+	for (size_t i = 0; i < in->n && !ret; i++) {
+		const struct dat_text *text = &reader_info(in->v[i].reader)->cmdlines;
+		struct cursor c = cursor_at(text->data, text->len);
 
-		for (; cursor_peek(&at) >= '0' && cursor_peek(&at) <= '9' && pid < PIDS; number = true)
-			pid = pid * 10 + cursor_u8(&at) - '0';
-		if (number && cursor_accept(&at, ' '))
-			ret = sql_tasks_name(t, input, pid, (const char *)at.p, cursor_left(&at));
+		/* "87 CPU 0/KVM", by line */
+		while (!ret && cursor_line(&c, &line, &len)) {
+			struct cursor at = cursor_at(line, len);
+			int32_t pid = 0;
+			bool number = false;
+
+			for (; cursor_peek(&at) >= '0' && cursor_peek(&at) <= '9' && pid < PIDS;
+			     number = true)
+				pid = pid * 10 + cursor_u8(&at) - '0';
+			if (number && cursor_accept(&at, ' '))
+				ret = sql_tasks_name(t, i, pid, (const char *)at.p, cursor_left(&at));
+		}
 	}
-	return ret;
-}
-
-int sql_tasks_open(struct sql *s)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < s->in->n && !ret; i++)
-		ret = sql_tasks_read(&s->saved, &s->in->v[i], i);
 	return ret;
 }
 
@@ -154,10 +149,8 @@ void sql_fill_threads(struct sql *s, struct sql_insert *in)
 	struct sql_naming **events = inputs_table(s->in, 0, sizeof(**events));
 	struct sql_tasks tasks = { 0 };
 	struct sql_scan c = { 0 };
-	int ret = events ? sql_scan_open(&c, s, NULL, PART_OTHER) : -ENOMEM;
+	int ret = events ? sql_scan_open(&c, s, NULL, PART_OTHER) ?: sql_tasks_read(&tasks, s->in) : -ENOMEM;
 
-	for (size_t i = 0; i < s->in->n && !ret; i++)
-		ret = sql_tasks_read(&tasks, &s->in->v[i], i);
 	while (!ret && (ret = sql_scan_next(&c)) == 1) {
 		size_t input = s->streams[c.stream].input;
 		unsigned int id;

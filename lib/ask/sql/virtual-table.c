@@ -89,13 +89,6 @@ static int sql_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
 	return SQLITE_OK;
 }
 
-/* Ends the scan before. */
-static void sql_cursor_clear(struct sql_cursor *c)
-{
-	c->table->close(c);
-	memset(c + 1, 0, c->table->size - sizeof(*c));
-}
-
 static int sql_table_close(sqlite3_vtab_cursor *cursor)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
@@ -150,7 +143,9 @@ static int sql_table_filter(sqlite3_vtab_cursor *cursor, int order, const char *
 	c->over = c->want.nothing;
 	if (c->over)
 		return SQLITE_OK;
-	sql_cursor_clear(c);
+	/* ends the scan before */
+	c->table->close(c);
+	memset(c + 1, 0, c->table->size - sizeof(*c));
 	ret = c->table->filter(c);
 	return ret ? sql_table_failed(c, ret) : sql_table_next(cursor);
 }

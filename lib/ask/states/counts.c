@@ -21,14 +21,9 @@ size_t counts_lay_out(const struct inputs *in, const struct timeline *t, size_t 
 	return n + width;
 }
 
-int counts_open(struct counts **out, const struct inputs *in, const struct timeline *t)
+int counts_open(struct counts *c, const struct inputs *in, const struct timeline *t)
 {
-	struct counts *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return -ENOMEM;
-	c->in = in;
-	c->n_cpus = merge_streams(t->merge);
+	*c = (struct counts){ .in = in, .n_cpus = merge_streams(t->merge) };
 	c->cpus = calloc(c->n_cpus + 1, sizeof(*c->cpus));
 	c->at = calloc(c->n_cpus + 1, sizeof(*c->at));
 	c->workers = calloc(pipeline_workers(), sizeof(*c->workers));
@@ -51,17 +46,14 @@ int counts_open(struct counts **out, const struct inputs *in, const struct timel
 			goto fail;
 		memcpy(w->cpus, c->cpus, c->n_cpus * sizeof(*w->cpus));
 	}
-	*out = c;
 	return 0;
 fail:
-	counts_close(c);
+	counts_release(c);
 	return -ENOMEM;
 }
 
-void counts_close(struct counts *c)
+void counts_release(struct counts *c)
 {
-	if (!c)
-		return;
 	for (size_t i = 0; i < c->n_workers; i++) {
 		free(c->workers[i].events);
 		free(c->workers[i].cpus);
@@ -69,7 +61,7 @@ void counts_close(struct counts *c)
 	free(c->workers);
 	free(c->cpus);
 	free(c->at);
-	free(c);
+	*c = (struct counts){ 0 };
 }
 
 static int counts_work(void *ctx, struct pass_run *run)

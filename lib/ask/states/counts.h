@@ -34,8 +34,8 @@ struct counts {
 size_t counts_lay_out(const struct inputs *in, const struct timeline *t, size_t more, size_t *at);
 
 /* in: loaded; both outlive it. -ENOMEM. */
-int counts_open(struct counts **out, const struct inputs *in, const struct timeline *t);
-void counts_close(struct counts *c);
+int counts_open(struct counts *c, const struct inputs *in, const struct timeline *t);
+void counts_release(struct counts *c);
 /* Needs no order. */
 struct pass_part counts_part(struct counts *c);
 

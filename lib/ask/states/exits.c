@@ -119,26 +119,6 @@ static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, ui
 	sums_add(guest ? &r->guest : &r->handled, to - from);
 }
 
-static int exits_over(struct exits *e, size_t vcpu, const struct span *v)
-{
-	const struct exits_now *now = &e->now[vcpu];
-	size_t row = now->rows[EXITS_REASON];
-	struct span span = *v;
-
-	exits_add(e, row, false, v->from, v->to);
-	for (size_t i = EXITS_SYSREG; i < EXITS_TABLES; i++)
-		if (now->rows[i] != EXITS_NO_ROW)
-			exits_add(e, now->rows[i], false, v->from, v->to);
-	if (now->mmio && now->rows[EXITS_MMIO] != EXITS_NO_ROW)
-		exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, v->to);
-	if (now->rows[EXITS_IOPORT] != EXITS_NO_ROW)
-		exits_add(e, now->rows[EXITS_IOPORT], false, now->port, v->to);
-	if (!e->to || row == EXITS_NO_ROW)
-		return 0;
-	span.why = exits_kind(e->rows.v[row].key, e->rows.v[row].info);
-	return tally_add(e->to, &span);
-}
-
 /* Takes an event that names the purpose of the exit. */
 static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 {
@@ -222,12 +202,25 @@ static int exits_step(struct exits *e, const struct step *s)
 		return exits_detail(e, vcpu, s);
 	if (!gaps_any(&e->gaps, s->stream)) {
 		struct exits_now *now = &e->now[vcpu];
+		size_t row = now->rows[EXITS_REASON];
 		uint32_t info = 0;
 		struct span done;
 
 		ret = 0;
-		if (step_exit(&now->side, s, 0, &done) && done.end == SPAN_PAIRED)
-			ret = exits_over(e, vcpu, &done);
+		if (step_exit(&now->side, s, 0, &done) && done.end == SPAN_PAIRED) {
+			exits_add(e, row, false, done.from, done.to);
+			for (size_t i = EXITS_SYSREG; i < EXITS_TABLES; i++)
+				if (now->rows[i] != EXITS_NO_ROW)
+					exits_add(e, now->rows[i], false, done.from, done.to);
+			if (now->mmio && now->rows[EXITS_MMIO] != EXITS_NO_ROW)
+				exits_add(e, now->rows[EXITS_MMIO], false, now->mmio, done.to);
+			if (now->rows[EXITS_IOPORT] != EXITS_NO_ROW)
+				exits_add(e, now->rows[EXITS_IOPORT], false, now->port, done.to);
+			if (e->to && row != EXITS_NO_ROW) {
+				done.why = exits_kind(e->rows.v[row].key, e->rows.v[row].info);
+				ret = tally_add(e->to, &done);
+			}
+		}
 		exits_forget(now);
 		if (ret || s->kind != STEP_KVM_EXIT)
 			return ret;
@@ -312,27 +305,6 @@ struct exits_cut exits_cut(const struct exits *e)
 
 #define NAME(...) snprintf(out, EXITS_NAME_MAX, __VA_ARGS__)
 
-/* As perf: a trap by its class, all else by its reason. */
-static void exits_reason_name(const struct exits *e, size_t input, uint64_t key, uint32_t info, char *out)
-{
-	const char *word = NULL;
-
-	if (info >= EXITS_CLASS) {
-		word = esr_ec_name(info - EXITS_CLASS);
-		if (!word)
-			NAME("TRAP 0x%02x", info - EXITS_CLASS);
-	} else {
-		if (info == EXITS_ARM64)
-			word = kvm_exit_arm_name((uint32_t)key);
-		if (!word)
-			word = steps_reason(e->steps, input, STEP_KVM_EXIT, key);
-		if (!word)
-			NAME("exit 0x%" PRIx32, (uint32_t)key);
-	}
-	if (word)
-		NAME("%s", word);
-}
-
 const char *exits_name(const struct exits *e, size_t input, enum exits_table table, uint64_t key,
 		       uint32_t info, char out[EXITS_NAME_MAX])
 {
@@ -343,6 +315,7 @@ const char *exits_name(const struct exits *e, size_t input, enum exits_table tab
 				  .op2 = key >> 17 & 7 };
 	const char *how = info & EXITS_WRITE ? "write" : "read";
 	char call[SMCCC_TEXT_MAX], name[SYSREG_NAME_MAX];
+	const char *word = NULL;
 
 	switch (table) {
 	case EXITS_MMIO:
@@ -370,7 +343,19 @@ const char *exits_name(const struct exits *e, size_t input, enum exits_table tab
 			NAME("%" PRIu64, key);
 		break;
 	default:
-		exits_reason_name(e, input, key, info, out);
+		/* as perf: a trap by its class, all else by its reason */
+		if (info >= EXITS_CLASS)
+			word = esr_ec_name(info - EXITS_CLASS);
+		else if (info == EXITS_ARM64)
+			word = kvm_exit_arm_name((uint32_t)key);
+		if (!word && info < EXITS_CLASS)
+			word = steps_reason(e->steps, input, STEP_KVM_EXIT, key);
+		if (word)
+			NAME("%s", word);
+		else if (info >= EXITS_CLASS)
+			NAME("TRAP 0x%02x", info - EXITS_CLASS);
+		else
+			NAME("exit 0x%" PRIx32, (uint32_t)key);
 	}
 	return out;
 }

@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_EXITS_H
 #define HYPTRACE_EXITS_H
 
-#include "ask/states/gaps.h"
 #include "ask/states/pass.h"
 #include "ask/states/tally.h"
 

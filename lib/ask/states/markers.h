@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_MARKERS_H
 #define HYPTRACE_MARKERS_H
 
-#include "ask/states/gaps.h"
 #include "ask/states/histogram.h"
 #include "ask/states/pass.h"
 #include "spans/marks.h"

@@ -39,26 +39,22 @@ int reading_states(struct reading *r, unsigned int owners, state_listener *span,
 
 int reading_exits(struct reading *r, struct tally *to)
 {
-	int ret;
-
 	if (r->exits)
 		return 0;
-	ret = exits_open(&r->exits, r->in, r->timeline, r->steps, to);
-	if (!ret)
-		reading_add(r, exits_part(r->exits));
-	return ret;
+	if (exits_open(&r->exits, r->in, r->timeline, r->steps, to))
+		return -ENOMEM;
+	reading_add(r, exits_part(r->exits));
+	return 0;
 }
 
 int reading_markers(struct reading *r)
 {
-	int ret;
-
 	if (r->markers)
 		return 0;
-	ret = markers_open(&r->markers, r->in, r->timeline, r->desc);
-	if (!ret)
-		reading_add(r, markers_part(r->markers));
-	return ret;
+	if (markers_open(&r->markers, r->in, r->timeline, r->desc))
+		return -ENOMEM;
+	reading_add(r, markers_part(r->markers));
+	return 0;
 }
 
 int reading_run(struct reading *r)

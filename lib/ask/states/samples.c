@@ -2,35 +2,11 @@
 /* Counts the samples of each task's name by the mode of the CPU. */
 #include "ask/states/samples.h"
 
-#include "base/arena.h"
-
-struct samples {
-	const struct steps *steps;
-	struct samples_row *rows;
-	size_t n;
-	struct map by_comm;
-	struct arena names;
-};
-
-int samples_open(struct samples **out, const struct steps *steps)
+void samples_release(struct samples *s)
 {
-	struct samples *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->steps = steps;
-	*out = s;
-	return 0;
-}
-
-void samples_close(struct samples *s)
-{
-	if (!s)
-		return;
 	map_release(&s->by_comm);
 	arena_release(&s->names);
 	free(s->rows);
-	free(s);
 }
 
 static bool samples_same(const void *rows, size_t i, const void *wanted)
@@ -79,9 +55,7 @@ static int samples_by_number(const void *a, const void *b)
 	return ORDER(x->input, y->input) ?: ORDER(y->all, x->all) ?: strcmp(x->comm, y->comm);
 }
 
-const struct samples_row *samples_rows(const struct samples *s, size_t *n)
+void samples_sort(struct samples *s)
 {
 	array_sort(s->rows, s->n, sizeof(*s->rows), samples_by_number);
-	*n = s->n;
-	return s->rows;
 }

@@ -3,6 +3,7 @@
 #define HYPTRACE_SAMPLES_H
 
 #include "ask/states/pass.h"
+#include "base/arena.h"
 
 /*
  * CPU use by samples (record --profile): of each machine's tasks, by name, the number of samples in each mode
@@ -21,18 +22,23 @@ enum sample_mode {
 
 struct samples_row {
 	size_t input;
-	const char *comm; /* "<idle>": no task ran; valid until samples_close */
+	const char *comm; /* "<idle>": no task ran; valid until samples_release */
 	uint64_t all, n[SAMPLE_MODES];
 };
 
-struct samples; /* opaque */
+/* Zero-initialised but for the steps = none. */
+struct samples {
+	const struct steps *steps;
+	struct samples_row *rows;
+	size_t n;
+	struct map by_comm;
+	struct arena names;
+};
 
-/* steps: outlives it. -ENOMEM. */
-int samples_open(struct samples **out, const struct steps *steps);
-void samples_close(struct samples *s);
+void samples_release(struct samples *s);
 /* In order. */
 struct pass_part samples_part(struct samples *s);
 /* After the last record: by machine, the most first. */
-const struct samples_row *samples_rows(const struct samples *s, size_t *n);
+void samples_sort(struct samples *s);
 
 #endif

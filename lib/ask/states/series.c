@@ -303,7 +303,7 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 		[SERIES_EVENTS] = true, [SERIES_EXITS] = true, [SERIES_HYP] = true
 	};
 	struct series_run r = { .to = s, .in = in };
-	struct counts *c = NULL;
+	struct counts c = { 0 };
 	char name[EXITS_NAME_MAX];
 	uint64_t seen = 0;
 	int ret;
@@ -328,15 +328,15 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	tally_begin(&r.tally, s->from);
 	reading_add(&r.read, (struct pass_part){ .ctx = &r, .work = series_events_work });
 	reading_add(&r.read, hyptime_part(r.hyp));
-	reading_add(&r.read, counts_part(c));
+	reading_add(&r.read, counts_part(&c));
 	ret = reading_run(&r.read);
 	/* a page that could be read before may fail now */
 	merge_damage_join(&s->damaged, reading_damaged(&r.read));
 	if (ret)
 		goto out;
 	hyptime_finish(r.hyp);
-	counts_finish(c);
-	for (const struct counts_cpu *cpu = c->cpus; cpu < c->cpus + c->n_cpus; cpu++) {
+	counts_finish(&c);
+	for (const struct counts_cpu *cpu = c.cpus; cpu < c.cpus + c.n_cpus; cpu++) {
 		seen += cpu->events;
 		s->lost += cpu->lost + cpu->gaps;
 	}
@@ -358,7 +358,7 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 			s->v[i].v[k] *= (things[s->v[i].group] ? 1e9 : 1) / (double)r.width;
 out:
 	hyptime_close(r.hyp);
-	counts_close(c);
+	counts_release(&c);
 	tally_release(&r.tally);
 	for (size_t w = 0; w < r.n_workers; w++) {
 		for (size_t i = 0; i < r.n_cells; i++)
@@ -373,31 +373,29 @@ out:
 	return ret;
 }
 
-/* Whether the row is of that event: [BUFFER/]SYSTEM:EVENT is its name. */
-static bool series_is(const struct series_row *row, const char *event)
-{
-	const char *at = strchr(event, '@'), *name = row->name, *colon = strrchr(name, ':');
-	size_t len = at ? (size_t)(at - event) : strlen(event);
-
-	if (row->group != SERIES_EVENTS || (at && strcmp(at + 1, row->machine)))
-		return false;
-	if (!memchr(event, ':', len) && colon)
-		name = colon + 1;
-	return strlen(name) == len && !memcmp(name, event, len);
-}
-
 int series_per(struct series *s, const char *event)
 {
+	const char *at = strchr(event, '@');
+	size_t len = at ? (size_t)(at - event) : strlen(event);
 	double rate = 0; /* a second */
 
 	s->per = calloc(SERIES_SLICES, sizeof(*s->per));
 	if (!s->per)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->n; i++)
-		for (size_t k = 0; k < SERIES_SLICES && series_is(&s->v[i], event); k++) {
-			s->per[k] += s->v[i].v[k];
-			rate += s->v[i].v[k] / SERIES_SLICES;
+	for (const struct series_row *row = s->v; row < s->v + s->n; row++) {
+		const char *name = row->name, *colon = strrchr(name, ':');
+
+		/* [BUFFER/]SYSTEM:EVENT is the name */
+		if (!memchr(event, ':', len) && colon)
+			name = colon + 1;
+		if (row->group != SERIES_EVENTS || (at && strcmp(at + 1, row->machine)) ||
+		    strlen(name) != len || memcmp(name, event, len))
+			continue;
+		for (size_t k = 0; k < SERIES_SLICES; k++) {
+			s->per[k] += row->v[k];
+			rate += row->v[k] / SERIES_SLICES;
 		}
+	}
 	s->length *= rate;
 	return rate > 0 ? 0 : -ENOENT;
 }

@@ -336,45 +336,6 @@ static bool wakings_seen(const struct state_input *in)
 	return state_seen(in, STEP_WAKING) || state_seen(in, STEP_WAKEUP);
 }
 
-static void derive_vcpu(struct state_vcpu *v, struct state_view *view)
-{
-	const struct state_task *t = v->task;
-	const struct state_cpu *c = v->kvm == KVM_IN ? v->cpu : t->cpu, *on = v->inside_on;
-	bool inside =
-		on && on->inside == v && (on->hyp == HYP_GUEST || on->hyp == HYP_EL2 || on->hyp == HYP_EL3);
-
-	if (inside) /* the hypervisor's events outweigh all others */
-		c = on;
-	v->track.sure = 0;
-	*view = unknown_view;
-	view->cpu = c ? c->number : STATE_NO_CPU;
-	if (inside || v->kvm == KVM_IN || t->run == RUN_ON) {
-		if (c)
-			derive_on_cpu(v, c, view);
-	} else if (t->run == RUN_ENDED) {
-		view->state = STATE_ENDED;
-	} else if (t->run == RUN_WAITS) {
-		view->state = STATE_PREEMPTED;
-		view->other = t->cpu ? t->cpu->pid : STATE_NO_TASK;
-		view->other_input = t->input;
-		view->coarse = view->other == STATE_NO_TASK;
-		if (!view->other) { /* nobody has the CPU */
-			view->state = STATE_WAKING;
-			view->other = STATE_NO_TASK;
-			view->other_input = STATE_NO_INPUT;
-		}
-		view_exit(view, v);
-	} else if (t->run == RUN_SLEEPS && v->kvm != KVM_UNKNOWN) {
-		view->state = v->halts ? STATE_HALTED : STATE_BLOCKED;
-		view->coarse = !wakings_seen(v->in) || state_halt_coarse(v);
-		view_exit(view, v);
-	} else if (t->run == RUN_UNKNOWN && !state_seen(v->in, STEP_SWITCH) && v->kvm != KVM_UNKNOWN) {
-		view->state = STATE_OUTSIDE;
-		view->cpu = v->cpu->number;
-		view_exit(view, v);
-	}
-}
-
 struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
 {
 	if (c->task)
@@ -382,49 +343,43 @@ struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
 	return c->pid == STATE_NO_TASK && c->loaded && c->loaded->cpu == c ? c->loaded : NULL;
 }
 
-static void derive_task(const struct states *st, const struct state_task *t, struct state_view *view)
-{
-	const struct state_input *in = &st->in[t->input];
-	const struct state_vcpu *v = in->in->guest && t->run == RUN_ON ? t->cpu->vcpu : NULL;
-
-	t->track->sure = v && t->sure < v->track.sure ? v->track.sure : t->sure;
-	*view = unknown_view;
-	view->cpu = t->cpu ? t->cpu->number : STATE_NO_CPU;
-	switch (t->run) {
-	case RUN_ON:
-		view->state = STATE_RUNNING;
-		view->coarse = in->in->guest && !v;
-		if (!v)
-			return;
-		*view = v->track.view;
-		view->cpu = t->cpu->number;
-		if (view->state == STATE_GUEST) {
-			view->state = STATE_RUNNING;
-		} else if (view->state != STATE_UNKNOWN) {
-			view->by = view->state;
-			view->state = STATE_STOLEN;
-		}
-		return;
-	case RUN_WAITS:
-		view->state = STATE_RUNNABLE;
-		view->other = t->preempter;
-		view->other_input = t->input;
-		return;
-	case RUN_SLEEPS:
-		view->state = STATE_SLEEPING;
-		view->coarse = !wakings_seen(in);
-		return;
-	case RUN_ENDED:
-		view->state = STATE_ENDED;
-		return;
-	}
-}
-
 void state_vcpu_settle(struct states *st, struct state_vcpu *v)
 {
-	struct state_view view;
+	const struct state_task *t = v->task;
+	const struct state_cpu *c = v->kvm == KVM_IN ? v->cpu : t->cpu, *on = v->inside_on;
+	bool inside =
+		on && on->inside == v && (on->hyp == HYP_GUEST || on->hyp == HYP_EL2 || on->hyp == HYP_EL3);
+	struct state_view view = unknown_view;
 
-	derive_vcpu(v, &view);
+	if (inside) /* the hypervisor's events outweigh all others */
+		c = on;
+	v->track.sure = 0;
+	view.cpu = c ? c->number : STATE_NO_CPU;
+	if (inside || v->kvm == KVM_IN || t->run == RUN_ON) {
+		if (c)
+			derive_on_cpu(v, c, &view);
+	} else if (t->run == RUN_ENDED) {
+		view.state = STATE_ENDED;
+	} else if (t->run == RUN_WAITS) {
+		view.state = STATE_PREEMPTED;
+		view.other = t->cpu ? t->cpu->pid : STATE_NO_TASK;
+		view.other_input = t->input;
+		view.coarse = view.other == STATE_NO_TASK;
+		if (!view.other) { /* nobody has the CPU */
+			view.state = STATE_WAKING;
+			view.other = STATE_NO_TASK;
+			view.other_input = STATE_NO_INPUT;
+		}
+		view_exit(&view, v);
+	} else if (t->run == RUN_SLEEPS && v->kvm != KVM_UNKNOWN) {
+		view.state = v->halts ? STATE_HALTED : STATE_BLOCKED;
+		view.coarse = !wakings_seen(v->in) || state_halt_coarse(v);
+		view_exit(&view, v);
+	} else if (t->run == RUN_UNKNOWN && !state_seen(v->in, STEP_SWITCH) && v->kvm != KVM_UNKNOWN) {
+		view.state = STATE_OUTSIDE;
+		view.cpu = v->cpu->number;
+		view_exit(&view, v);
+	}
 	if (view.state == STATE_UNKNOWN)
 		view = unknown_view;
 	track_show(st, &v->track, &view);
@@ -434,10 +389,36 @@ void state_vcpu_settle(struct states *st, struct state_vcpu *v)
 
 void state_task_settle(struct states *st, struct state_task *t)
 {
-	struct state_view view;
+	const struct state_input *in = &st->in[t->input];
+	const struct state_vcpu *v = in->in->guest && t->run == RUN_ON ? t->cpu->vcpu : NULL;
+	struct state_view view = v ? v->track.view : unknown_view;
 
 	if (t->track) {
-		derive_task(st, t, &view);
+		t->track->sure = v && t->sure < v->track.sure ? v->track.sure : t->sure;
+		view.cpu = t->cpu ? t->cpu->number : STATE_NO_CPU;
+		switch (t->run) {
+		case RUN_ON:
+			if (!v || view.state == STATE_GUEST) {
+				view.state = STATE_RUNNING;
+			} else if (view.state != STATE_UNKNOWN) {
+				view.by = view.state;
+				view.state = STATE_STOLEN;
+			}
+			view.coarse = v ? view.coarse : in->in->guest;
+			break;
+		case RUN_WAITS:
+			view.state = STATE_RUNNABLE;
+			view.other = t->preempter;
+			view.other_input = t->input;
+			break;
+		case RUN_SLEEPS:
+			view.state = STATE_SLEEPING;
+			view.coarse = !wakings_seen(in);
+			break;
+		case RUN_ENDED:
+			view.state = STATE_ENDED;
+			break;
+		}
 		if (view.state == STATE_UNKNOWN)
 			view = unknown_view;
 		track_show(st, t->track, &view);
@@ -446,22 +427,21 @@ void state_task_settle(struct states *st, struct state_task *t)
 		state_vcpu_settle(st, t->vcpu);
 }
 
-void state_vcpu_doubt(struct states *st, struct state_vcpu *v)
+void state_vcpu_doubt(struct state_vcpu *v)
 {
 	struct state_task *t = v->guest ? v->guest->task : NULL;
 
 	v->track.view = unknown_view;
 	if (t && t->track && t->run == RUN_ON)
 		t->track->view = unknown_view;
-	(void)st;
 }
 
-void state_task_doubt(struct states *st, struct state_task *t)
+void state_task_doubt(struct state_task *t)
 {
 	if (t->track)
 		t->track->view = unknown_view;
 	if (t->vcpu)
-		state_vcpu_doubt(st, t->vcpu);
+		state_vcpu_doubt(t->vcpu);
 }
 
 /* A recorded kind is complete up to the last step of its buffer. */

@@ -15,12 +15,12 @@
 #define ISA_SVM	  2
 
 /* The other one of the pair is missing before this one. */
-static void kvm_unpaired(struct states *st, struct state_vcpu *v)
+static void kvm_unpaired(struct state_vcpu *v)
 {
 	const struct state_view *view = &v->track.view;
 
 	if (!state_seen_hyp(v->in) || view->state == STATE_VMM || view->state == STATE_OUTSIDE)
-		state_vcpu_doubt(st, v);
+		state_vcpu_doubt(v);
 }
 
 static bool exit_halts(const struct state_input *in, const struct step *s)
@@ -61,15 +61,15 @@ void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s
 	switch (s->kind) {
 	case STEP_KVM_ENTRY:
 		if (v->kvm == KVM_IN)
-			kvm_unpaired(st, v);
+			kvm_unpaired(v);
 		v->halts = v->entered = false;
 		state_kvm_set(v, KVM_IN);
 		break;
 	case STEP_KVM_EXIT:
 		if (v->kvm == KVM_OUT || v->kvm == KVM_USER)
-			kvm_unpaired(st, v);
+			kvm_unpaired(v);
 		if (c->hyp == HYP_GUEST && s->ts >= c->hyp_sure) { /* its hyp_enter is missing */
-			state_vcpu_doubt(st, v);
+			state_vcpu_doubt(v);
 			c->hyp = HYP_HOST;
 			c->inside = NULL;
 		}
@@ -78,7 +78,7 @@ void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s
 		break;
 	case STEP_USER_EXIT:
 		if (v->kvm == KVM_IN)
-			kvm_unpaired(st, v);
+			kvm_unpaired(v);
 		v->halts = false;
 		vcpu_out(v, KVM_USER, s);
 		break;

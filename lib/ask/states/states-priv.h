@@ -207,8 +207,8 @@ bool state_halt_coarse(const struct state_vcpu *v);
 /* The vCPU whose state depends on what the CPU does; NULL: none. */
 struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c);
 /* The view since the last change cannot be right: it becomes unknown. */
-void state_task_doubt(struct states *st, struct state_task *t);
-void state_vcpu_doubt(struct states *st, struct state_vcpu *v);
+void state_task_doubt(struct state_task *t);
+void state_vcpu_doubt(struct state_vcpu *v);
 
 /* states-sched.c. The vCPU's side by KVM; unknown where an event that is missing could have changed it. */
 void state_kvm_set(struct state_vcpu *v, enum kvm_side side);

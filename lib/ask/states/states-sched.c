@@ -97,17 +97,17 @@ static void sched_contradict(struct states *st, struct state_cpu *c)
 	sched_forget(c);
 	if (!t)
 		return;
-	state_task_doubt(st, t);
+	state_task_doubt(t);
 	run_set(st, t, RUN_UNKNOWN, NULL);
 	state_task_settle(st, t);
 }
 
 /* The task was thought to run somewhere else than on c. */
-static void sched_elsewhere(struct states *st, const struct state_cpu *c, struct state_task *t)
+static void sched_elsewhere(const struct state_cpu *c, struct state_task *t)
 {
 	struct state_cpu *old = t->cpu;
 
-	state_task_doubt(st, t);
+	state_task_doubt(t);
 	if (t->run != RUN_ON || old == c || old->task != t)
 		return;
 	sched_forget(old);
@@ -117,7 +117,7 @@ static void sched_elsewhere(struct states *st, const struct state_cpu *c, struct
 static void sched_come(struct states *st, struct state_cpu *c, struct state_task *t)
 {
 	if ((t->run == RUN_ON && t->cpu != c) || t->run == RUN_ENDED)
-		sched_elsewhere(st, c, t);
+		sched_elsewhere(c, t);
 	run_set(st, t, RUN_ON, c);
 	state_task_settle(st, t);
 }
@@ -161,11 +161,11 @@ void state_sched_step(struct states *st, struct state_cpu *c, const struct step 
 	c->task = NULL;
 	if (prev && prev != next) {
 		if (prev->run != RUN_UNKNOWN && (prev->run != RUN_ON || prev->cpu != c))
-			sched_elsewhere(st, c, prev);
+			sched_elsewhere(c, prev);
 		/* it cannot lose its CPU in the guest: an exit is missing */
 		if (prev->vcpu && prev->vcpu->kvm == KVM_IN) {
 			if (!state_seen_hyp(prev->vcpu->in))
-				state_vcpu_doubt(st, prev->vcpu);
+				state_vcpu_doubt(prev->vcpu);
 			state_kvm_set(prev->vcpu, KVM_UNKNOWN);
 		}
 		prev->preempter = c->pid;
@@ -191,7 +191,7 @@ void state_sched_proof(struct states *st, struct state_cpu *c, struct state_task
 	if (c->pid != STATE_NO_TASK)
 		sched_contradict(st, c);
 	if (t->run != RUN_UNKNOWN)
-		state_task_doubt(st, t);
+		state_task_doubt(t);
 	c->pid = t->pid;
 	c->task = t;
 	sched_come(st, c, t);
@@ -240,7 +240,7 @@ static void gap_refresh(struct states *st, struct state_cpu *c)
 	if (c->gap[FAMILY_KVM] && !was[FAMILY_KVM]) {
 		for (struct state_vcpu *v = c->in->vcpus; v; v = v->next) {
 			if (!state_kvm_paired(v->in))
-				state_vcpu_doubt(st, v);
+				state_vcpu_doubt(v);
 			if (!kvm_exposed(v))
 				continue;
 			v->kvm = KVM_UNKNOWN;

@@ -32,51 +32,42 @@ static uint8_t buffer_of(size_t buffer)
 	return buffer < STATE_BUFFERS_MAX ? (uint8_t)buffer : STATE_BUFFERS_MAX - 1;
 }
 
-/* Counts the CPUs that give records, and notes those on which events were lost before the first. */
-static int streams_begin(struct states *st, const struct timeline *t)
-{
-	size_t n = t ? merge_streams(t->merge) : 0;
-
-	st->streams = calloc(n + 1, sizeof(*st->streams));
-	if (!st->streams)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct merge_stream *s = merge_stream_at(t->merge, i);
-		struct step gap = { .kind = STEP_GAP, .buffer = (uint16_t)s->buffer };
-		struct state_input *in = &st->in[s->input];
-		struct state_cpu *c = s->gap || in->in->guest ? state_cpu_of(st, in, s->cpu) : NULL;
-
-		in->streams[buffer_of(s->buffer)]++;
-		st->streams[i] = in->in->guest ? c : NULL;
-		if (in->in->guest)
-			st->n_streams = n;
-		if (c && s->gap)
-			state_gap_step(st, c, &gap);
-	}
-	return st->error;
-}
-
 int states_open(struct states **out, const struct inputs *in, const struct timeline *t,
 		const struct steps *steps, unsigned int want, state_listener *span, void *ctx)
 {
 	struct states *st = calloc(1, sizeof(*st));
+	size_t n = t ? merge_streams(t->merge) : 0;
 
 	if (!st)
 		return -ENOMEM;
 	st->steps = steps;
 	st->in = calloc(in->n + 1, sizeof(*st->in));
-	if (!st->in || states_listen(st, want, span, ctx)) {
-		states_close(st);
-		return -ENOMEM;
-	}
+	st->streams = calloc(n + 1, sizeof(*st->streams));
+	if (!st->in || !st->streams || states_listen(st, want, span, ctx))
+		goto fail;
 	for (st->n = 0; st->n < in->n && st->n < STATE_NO_INPUT; st->n++)
 		input_begin(st, &st->in[st->n], &in->v[st->n]);
-	if (streams_begin(st, t)) {
-		states_close(st);
-		return -ENOMEM;
+	/* counts the CPUs that give records, and notes those on which events were lost before the first */
+	for (uint32_t i = 0; i < n; i++) {
+		const struct merge_stream *s = merge_stream_at(t->merge, i);
+		struct step gap = { .kind = STEP_GAP, .buffer = (uint16_t)s->buffer };
+		struct state_input *of = &st->in[s->input];
+		struct state_cpu *c = s->gap || of->in->guest ? state_cpu_of(st, of, s->cpu) : NULL;
+
+		of->streams[buffer_of(s->buffer)]++;
+		st->streams[i] = of->in->guest ? c : NULL;
+		if (of->in->guest)
+			st->n_streams = n;
+		if (c && s->gap)
+			state_gap_step(st, c, &gap);
 	}
+	if (st->error)
+		goto fail;
 	*out = st;
 	return 0;
+fail:
+	states_close(st);
+	return -ENOMEM;
 }
 
 int states_listen(struct states *st, unsigned int want, state_listener *span, void *ctx)
@@ -159,27 +150,6 @@ int states_begin(struct states *st, uint64_t ts)
 	return 0;
 }
 
-static void step_take(struct states *st, struct state_cpu *c, const struct step *s)
-{
-	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
-		state_gap_step(st, c, s);
-		return;
-	}
-	state_hyp_is_guest(st, c);
-	if (c->vcpu && c->vcpu->in->without_reasons)
-		state_hyp_shown(st, c->vcpu, s->ts, st->cause_bound);
-	if (STEP_SET(s->kind) & STATE_HYP_KINDS) {
-		state_hyp_step(st, c, s);
-		return;
-	}
-	if (state_seen_hyp(c->in) && (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD))
-		state_hyp_is_host(st, c);
-	if (STEP_SET(s->kind) & STATE_SCHED_KINDS)
-		state_sched_step(st, c, s);
-	else
-		state_kvm_step(st, c, s);
-}
-
 int states_step(struct states *st, const struct step *s, uint64_t raw)
 {
 	uint8_t buffer = buffer_of(s->buffer);
@@ -220,7 +190,23 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 		return st->error;
 	if (in->over & ~c->gaps)
 		state_gap_apply(st, c);
-	step_take(st, c, s);
+	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
+		state_gap_step(st, c, s);
+		return st->error;
+	}
+	state_hyp_is_guest(st, c);
+	if (c->vcpu && c->vcpu->in->without_reasons)
+		state_hyp_shown(st, c->vcpu, s->ts, st->cause_bound);
+	if (STEP_SET(s->kind) & STATE_HYP_KINDS) {
+		state_hyp_step(st, c, s);
+		return st->error;
+	}
+	if (state_seen_hyp(c->in) && (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD))
+		state_hyp_is_host(st, c);
+	if (STEP_SET(s->kind) & STATE_SCHED_KINDS)
+		state_sched_step(st, c, s);
+	else
+		state_kvm_step(st, c, s);
 	return st->error;
 }
 
@@ -243,18 +229,14 @@ static void records_show(struct states *st, const struct merge_record *m, size_t
 	}
 }
 
-static int states_after(void *ctx, struct pass_run *run)
-{
-	return states_run(ctx, run);
-}
-
 struct pass_part states_part(struct states *st)
 {
-	return (struct pass_part){ .ctx = st, .steps = STATES_STEPS, .after = states_after };
+	return (struct pass_part){ .ctx = st, .steps = STATES_STEPS, .after = states_run };
 }
 
-int states_run(struct states *st, const struct pass_run *run)
+int states_run(void *states, struct pass_run *run)
 {
+	struct states *st = states;
 	const struct merge_run *records = run->records;
 	size_t shown = 0;
 	int ret = 0;

@@ -143,7 +143,7 @@ int states_listen(struct states *st, unsigned int want, state_listener *span, vo
 /* A part of a pass: all spans but those of states_end. */
 struct pass_part states_part(struct states *st);
 /* The same for one run, in order. The listener's result, -ENOMEM. */
-int states_run(struct states *st, const struct pass_run *run);
+int states_run(void *states, struct pass_run *run);
 /* After the last run, once: open spans end at the last record. The listener's result. */
 int states_end(struct states *st);
 

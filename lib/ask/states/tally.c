@@ -34,36 +34,15 @@ void tally_begin(struct tally *s, uint64_t ts)
 	s->begun = true;
 }
 
-/* NULL: there are too many. */
-static int tally_row(struct tally *s, const struct span *span, struct tally_row **row)
-{
-	struct tally_row new = { .what = span->kind, .input = span->machine, .why = span->why };
-	int ret;
-
-	*row = NULL;
-	for (size_t i = 0; i < s->n_rows; i++) {
-		struct tally_row *r = &s->rows[i];
-
-		if (r->why == span->why && r->what == span->kind && r->input == span->machine) {
-			*row = r;
-			return 0;
-		}
-	}
-	if (s->n_rows == TALLY_ROWS_MAX)
-		return 0;
-	ret = array_push(&s->rows, &s->n_rows, &new, sizeof(new));
-	*row = ret ? NULL : &s->rows[s->n_rows - 1];
-	return ret;
-}
-
 int tally_keep(struct tally *s, const struct span *span)
 {
 	uint64_t from = span->from - s->origin, to = span->to - s->origin, first, last;
 	struct span *v = s->longest[span->kind];
 	size_t *n = &s->n_longest[span->kind], i = *n;
 	uint64_t took = span->to - span->from;
+	const struct tally_row new = { .what = span->kind, .input = span->machine, .why = span->why };
 	struct tally_row *row;
-	int ret;
+	size_t at = 0;
 
 	/* the longest, in their order */
 	for (; i; i--) {
@@ -83,11 +62,16 @@ int tally_keep(struct tally *s, const struct span *span)
 		s->beyond++;
 		return 0;
 	}
-	ret = tally_row(s, span, &row);
-	if (ret || !row) {
-		s->beyond += !ret;
-		return ret;
+	while (at < s->n_rows &&
+	       (s->rows[at].why != new.why || s->rows[at].what != new.what || s->rows[at].input != new.input))
+		at++;
+	if (at == TALLY_ROWS_MAX) {
+		s->beyond++;
+		return 0;
 	}
+	if (at == s->n_rows && array_push(&s->rows, &s->n_rows, &new, sizeof(new)))
+		return -ENOMEM;
+	row = &s->rows[at];
 	first = from / s->width;
 	last = to / s->width;
 	if (array_reach(&row->cells, &row->room, last + 1, sizeof(*row->cells)))

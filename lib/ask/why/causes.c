@@ -116,21 +116,10 @@ const char *why_kind_advice(unsigned int kind)
 	return advice[kind];
 }
 
-static void why_task_text(const struct why *w, const struct why_cause *c, struct buf *out)
-{
-	char name[STEPS_TASK_MAX];
-
-	if (c->pid == STATE_NO_TASK)
-		buf_addstr(out, c->comm);
-	else if (*c->comm)
-		buf_printf(out, "%s-%d", c->comm, c->pid);
-	else
-		buf_addstr(out, steps_task(w->steps, w->in, c->input, c->pid, UINT64_MAX, name));
-}
-
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out)
 {
 	const char *word = c->why && w->steps ? steps_reason(w->steps, c->input, c->why, c->reason) : NULL;
+	char name[STEPS_TASK_MAX];
 
 	word = steps_class(c->why, c->reason, c->class) ?: word;
 	buf_addstr(out, why_kind_name(c->kind));
@@ -139,7 +128,12 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 	if (c->pid == STATE_NO_TASK && !*c->comm)
 		return;
 	buf_addstr(out, c->kind == STATE_PREEMPTED ? " by " : c->kind == STATE_GUEST ? " task " : " ");
-	why_task_text(w, c, out);
+	if (c->pid == STATE_NO_TASK)
+		buf_addstr(out, c->comm);
+	else if (*c->comm)
+		buf_printf(out, "%s-%d", c->comm, c->pid);
+	else
+		buf_addstr(out, steps_task(w->steps, w->in, c->input, c->pid, UINT64_MAX, name));
 	if (c->kind == STATE_PREEMPTED && c->cpu != STATE_NO_CPU)
 		buf_printf(out, " on CPU %u", c->cpu);
 }

@@ -15,22 +15,6 @@ struct why_table {
 	double *ns;	      /* [instance][column] */
 };
 
-/* Of too few for a tail all are the middle, and none is the tail. */
-static int why_table_open(struct why_table *t, double tail)
-{
-	size_t n = t->w->n, low = n * 2 / 5, last = (size_t)((double)n * tail);
-	size_t high = n - low < last ? n - low : last;
-	bool few = n - last < WHY_TAIL_MIN || high < low + WHY_TAIL_MIN;
-
-	t->from[MIDDLE] = few ? 0 : low;
-	t->n[MIDDLE] = few ? n : high - low;
-	t->from[TAIL] = last;
-	t->n[TAIL] = few ? 0 : n - last;
-	t->columns = t->w->n_causes;
-	t->ns = calloc(n * t->columns + 1, sizeof(*t->ns));
-	return t->ns ? 0 : -ENOMEM;
-}
-
 /* Means by cause; of the tail also how many have it, and which one most. */
 static void why_table_fill(struct why_table *t, struct why_comparison *c, struct why_row *total)
 {
@@ -110,11 +94,17 @@ static int why_row_order(const void *a, const void *b)
 int why_compare(const struct why *w, double tail, struct why_comparison *c)
 {
 	struct why_row total = { .cause = why_cause_plain(WHY_TOTAL) };
-	struct why_table t = { .w = w };
-	int ret;
+	size_t n = w->n, low = n * 2 / 5, last = (size_t)((double)n * tail);
+	size_t high = n - low < last ? n - low : last;
+	bool few = n - last < WHY_TAIL_MIN || high < low + WHY_TAIL_MIN; /* for a tail: all are the middle */
+	struct why_table t = { .w = w,
+			       .from = { [MIDDLE] = few ? 0 : low, [TAIL] = last },
+			       .n = { [MIDDLE] = few ? n : high - low, [TAIL] = few ? 0 : n - last },
+			       .columns = w->n_causes,
+			       .ns = calloc(n * w->n_causes + 1, sizeof(*t.ns)) };
+	int ret = t.ns ? 0 : -ENOMEM;
 
 	*c = (struct why_comparison){ .seen = w->seen, .n_all = w->n };
-	ret = why_table_open(&t, tail);
 	if (!ret) {
 		why_table_fill(&t, c, &total);
 		c->n_typical = t.n[MIDDLE];

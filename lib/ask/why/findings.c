@@ -8,25 +8,6 @@
 #define PRICE_MOST	  1000000 /* ns: no exit costs more ordinarily */
 #define DEAR_TIMES	  10	  /* an exit that takes so many times its price is dear */
 
-static void finding_move(struct finding_vcpu *v, const struct state_span *s)
-{
-	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
-		v->since = v->waits ? v->since : s->from;
-		v->waits += s->to - s->from;
-	} else if (s->state >= STATE_GUEST && s->state <= STATE_VMM && s->cpu != STATE_NO_CPU) {
-		if (v->cpu != s->cpu && v->cpu != STATE_NO_CPU) {
-			v->moves.ns += v->waits;
-			v->moves.n++;
-			if (v->waits)
-				finding_stretch_take(&v->moves.longest, v->since, s->from);
-		}
-		v->cpu = s->cpu;
-		v->waits = 0;
-	} else if (s->state == STATE_UNKNOWN) {
-		v->cpu = STATE_NO_CPU;
-	}
-}
-
 static bool finding_task_same(const void *tasks, size_t i, const void *wanted)
 {
 	const struct finding_task *a = (const struct finding_task *)tasks + i, *b = wanted;
@@ -50,30 +31,6 @@ static int finding_task_add(struct finding_job *j, const struct finding_task *ta
 	return 0;
 }
 
-/* A wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their doing. */
-static int finding_wait(struct finding_job *j, struct finding_vcpu *v, const struct state_span *s)
-{
-	int ret = 0;
-
-	for (size_t i = v->n_ran; i-- > 0 && v->n_ran - i <= FINDING_RAN && !ret;) {
-		struct finding_ran *r = &v->ran[i % FINDING_RAN];
-		const struct finding_task task = { .cause = FINDING_WAITS,
-						   .input = s->owner->input,
-						   .pid = r->pid,
-						   .other = (int32_t)s->cpu };
-		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
-
-		if (r->to <= s->from)
-			break;
-		from = r->counted > from ? r->counted : from;
-		if (from >= to)
-			continue;
-		r->counted = to;
-		ret = finding_task_add(j, &task, from, to);
-	}
-	return ret;
-}
-
 /* Books what was stolen from a guest's task under the cause that its vCPU has meanwhile. */
 static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 {
@@ -82,8 +39,25 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 	struct state_span of = *s;
 	struct why_cause cause;
 
-	if (v && s->state == STATE_RUNNABLE)
-		return finding_wait(j, v, s);
+	/* a wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their
+	 * doing */
+	for (size_t i = v ? v->n_ran : 0;
+	     s->state == STATE_RUNNABLE && i-- > 0 && v->n_ran - i <= FINDING_RAN;) {
+		struct finding_ran *r = &v->ran[i % FINDING_RAN];
+		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
+
+		if (r->to <= s->from)
+			break;
+		from = r->counted > from ? r->counted : from;
+		if (from >= to)
+			continue;
+		r->counted = to;
+		task.cause = FINDING_WAITS;
+		task.pid = r->pid;
+		task.other = (int32_t)s->cpu;
+		if (finding_task_add(j, &task, from, to))
+			return -ENOMEM;
+	}
 	if (v && s->state == STATE_RUNNING)
 		v->ran[v->n_ran++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
 	if (!v || s->state != STATE_STOLEN)
@@ -112,31 +86,13 @@ static int finding_exit_over(struct finding_job *j, struct finding_vcpu *v, bool
 	return whole && !x.vmm ? histogram_add(&j->exits_of[x.halted], x.ns) : 0;
 }
 
-/* Takes the vCPU's span of that cause as a part of an exit; before a halt the guest has nothing to do. */
-static int finding_exit_span(struct finding_job *j, struct finding_vcpu *v, const struct state_span *s,
-			     uint32_t cause)
-{
-	struct finding_exit_open *x = &v->exit;
-
-	if (s->state == STATE_GUEST)
-		return finding_exit_over(j, v, true);
-	if (s->state >= STATE_HYP && s->state <= STATE_HOST)
-		x->ns += s->to - s->from;
-	if (s->state == STATE_HOST && (s->why || !x->cause))
-		x->cause = cause;
-	if (s->state == STATE_HALTED)
-		*x = (struct finding_exit_open){ .cause = x->cause, .halted = true };
-	if (s->state == STATE_VMM)
-		x->vmm += s->to - s->from;
-	return 0;
-}
-
 /* Time that is unknown before the first known span, or after the last one, was not recorded on purpose. */
 static int finding_span(void *ctx, const struct state_span *s)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
 	struct finding_job *j = ctx;
 	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
+	struct finding_exit_open *x;
 	struct finding_vcpu *v;
 	struct why_cause cause;
 	size_t *place;
@@ -153,7 +109,21 @@ static int finding_span(void *ctx, const struct state_span *s)
 	*place = *place ?: j->n;
 	v = &j->v[*place - 1];
 	v->owner = *s->owner;
-	finding_move(v, s);
+	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
+		v->since = v->waits ? v->since : s->from;
+		v->waits += s->to - s->from;
+	} else if (s->state >= STATE_GUEST && s->state <= STATE_VMM && s->cpu != STATE_NO_CPU) {
+		if (v->cpu != s->cpu && v->cpu != STATE_NO_CPU) {
+			v->moves.ns += v->waits;
+			v->moves.n++;
+			if (v->waits)
+				finding_stretch_take(&v->moves.longest, v->since, s->from);
+		}
+		v->cpu = s->cpu;
+		v->waits = 0;
+	} else if (s->state == STATE_UNKNOWN) {
+		v->cpu = STATE_NO_CPU;
+	}
 	if (cause.kind == STATE_ENDED || (cause.kind == STATE_UNKNOWN && !v->wall))
 		return 0;
 	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
@@ -173,7 +143,19 @@ static int finding_span(void *ctx, const struct state_span *s)
 		finding_stretch_take(&v->by[i].longest, s->from, s->to);
 	else
 		finding_part_add(&v->by[i], s->from, s->to);
-	return finding_exit_span(j, v, s, i);
+	/* the span as a part of an exit; before a halt the guest has nothing to do */
+	if (s->state == STATE_GUEST)
+		return finding_exit_over(j, v, true);
+	x = &v->exit;
+	if (s->state >= STATE_HYP && s->state <= STATE_HOST)
+		x->ns += s->to - s->from;
+	if (s->state == STATE_HOST && (s->why || !x->cause))
+		x->cause = i;
+	if (s->state == STATE_HALTED)
+		*x = (struct finding_exit_open){ .cause = x->cause, .halted = true };
+	if (s->state == STATE_VMM)
+		x->vmm += s->to - s->from;
+	return 0;
 }
 
 /* Causes that take time from a vCPU, by the command that shows more of them. */

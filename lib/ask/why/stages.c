@@ -211,11 +211,22 @@ static int why_stretch_add(struct why *w, const struct why_stage *stage, const s
 		       : array_push(&one->v, &one->n, &piece, sizeof(piece));
 }
 
-static int why_lane_span(struct why *w, const struct latency_key *key, const struct state_span *s)
+int why_stages_span(void *ctx, const struct state_span *s)
 {
-	struct why_lane *lane = why_lane_find(w, key);
+	const struct state_owner *o = s->owner;
+	struct why *w = ctx;
+	struct latency_key key = why_task(o->input, o->pid);
+	struct why_lane *lane;
 	int ret = 0;
 
+	if (o->kind == STATE_OF_GUEST_TASK) {
+		if (s->state != STATE_RUNNING)
+			return 0;
+		key = (struct latency_key){ (uint64_t)LANE_GUEST_CPU << 32 | o->input, s->cpu };
+	} else if (o->kind == STATE_OF_VCPU) {
+		key = why_thread(w, o->input, o->pid);
+	}
+	lane = why_lane_find(w, &key);
 	for (; lane && lane->next < lane->n && lane->v[lane->next].from < s->to && !ret; lane->next++)
 		ret = array_push(&lane->active, &lane->n_active, &lane->v[lane->next], sizeof(*lane->v));
 	for (size_t i = 0; lane && i < lane->n_active && !ret;) {
@@ -226,20 +237,4 @@ static int why_lane_span(struct why *w, const struct latency_key *key, const str
 			i++;
 	}
 	return ret;
-}
-
-int why_stages_span(void *ctx, const struct state_span *s)
-{
-	const struct state_owner *o = s->owner;
-	struct why *w = ctx;
-	struct latency_key key = why_task(o->input, o->pid);
-
-	if (o->kind == STATE_OF_GUEST_TASK) {
-		if (s->state != STATE_RUNNING)
-			return 0;
-		key = (struct latency_key){ (uint64_t)LANE_GUEST_CPU << 32 | o->input, s->cpu };
-	} else if (o->kind == STATE_OF_VCPU) {
-		key = why_thread(w, o->input, o->pid);
-	}
-	return why_lane_span(w, &key, s);
 }

@@ -170,12 +170,15 @@ static bt_message_iterator_class_next_method_status ctf_stream_next(bt_self_mess
 		      : BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_END;
 }
 
-static int ctf_ports_open(struct ctf *c, bt_self_component_source *self)
+static bt_component_class_initialize_method_status
+ctf_source_init(bt_self_component_source *self, bt_self_component_source_configuration *config,
+		const bt_value *params, void *data)
 {
+	struct ctf *c = data;
+
 	c->streams = calloc(c->n_streams + 1, sizeof(*c->streams));
-	if (!c->streams)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->n_streams; i++) {
+	c->ret = c->streams ? ctf_classes_open(c, bt_self_component_source_as_self_component(self)) : -ENOMEM;
+	for (size_t i = 0; i < c->n_streams && !c->ret; i++) {
 		struct ctf_stream *s = &c->streams[i];
 		char name[32];
 
@@ -184,19 +187,8 @@ static int ctf_ports_open(struct ctf *c, bt_self_component_source *self)
 		s->at = merge_stream_at(c->job->timeline->merge, i);
 		snprintf(name, sizeof(name), "out%zu", i);
 		if (ctf_stream_open(s) || bt_self_component_source_add_output_port(self, name, s, NULL))
-			return -ENOMEM;
+			c->ret = -ENOMEM;
 	}
-	return 0;
-}
-
-static bt_component_class_initialize_method_status
-ctf_source_init(bt_self_component_source *self, bt_self_component_source_configuration *config,
-		const bt_value *params, void *data)
-{
-	struct ctf *c = data;
-
-	c->ret = ctf_classes_open(c, bt_self_component_source_as_self_component(self))
-			 ?: ctf_ports_open(c, self);
 	return c->ret ? BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR
 		      : BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
 }
@@ -209,19 +201,6 @@ ctf_iterator_init(bt_self_message_iterator *self, bt_self_message_iterator_confi
 		self,
 		bt_self_component_port_get_data(bt_self_component_port_output_as_self_component_port(port)));
 	return BT_MESSAGE_ITERATOR_CLASS_INITIALIZE_METHOD_STATUS_OK;
-}
-
-static bt_component_class_source *ctf_source_class(void)
-{
-	bt_message_iterator_class *iterator = bt_message_iterator_class_create(ctf_stream_next);
-	bt_component_class_source *source = NULL;
-
-	if (iterator && !bt_message_iterator_class_set_initialize_method(iterator, ctf_iterator_init))
-		source = bt_component_class_source_create("hyptrace", iterator);
-	if (source && bt_component_class_source_set_initialize_method(source, ctf_source_init))
-		BT_COMPONENT_CLASS_SOURCE_PUT_REF_AND_RESET(source);
-	bt_message_iterator_class_put_ref(iterator);
-	return source;
 }
 
 /* Not from directories of a user's or of the environment's: code is loaded. */
@@ -246,6 +225,7 @@ struct ctf_graph {
 
 static int ctf_graph_open(struct ctf *c, struct ctf_graph *g, const char *dir)
 {
+	bt_message_iterator_class *iterator;
 	const bt_component_class_filter *muxer;
 	const bt_component_class_sink *sink;
 
@@ -259,7 +239,13 @@ static int ctf_graph_open(struct ctf *c, struct ctf_graph *g, const char *dir)
 	g->utils = g->ctf ? ctf_plugin("utils", c->log) : NULL;
 	if (!g->utils)
 		return -ENOENT;
-	g->source_class = ctf_source_class();
+	iterator = bt_message_iterator_class_create(ctf_stream_next);
+	if (iterator && !bt_message_iterator_class_set_initialize_method(iterator, ctf_iterator_init))
+		g->source_class = bt_component_class_source_create("hyptrace", iterator);
+	if (g->source_class &&
+	    bt_component_class_source_set_initialize_method(g->source_class, ctf_source_init))
+		BT_COMPONENT_CLASS_SOURCE_PUT_REF_AND_RESET(g->source_class);
+	bt_message_iterator_class_put_ref(iterator);
 	g->graph = g->source_class ? bt_graph_create(0) : NULL;
 	if (!g->graph)
 		return -ENOMEM;

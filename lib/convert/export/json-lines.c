@@ -55,20 +55,6 @@ static struct part part_keep(struct lines *l)
 	return part;
 }
 
-static struct part place_new(struct lines *l, const struct input *in, const char *buffer)
-{
-	struct json json = { .out = &l->scratch, .compact = true };
-	const char *base = strrchr(in->path, '/');
-
-	l->scratch.len = 0;
-	json_object(&json);
-	json_key_str(&json, "file", base ? base + 1 : in->path);
-	json_key_str(&json, "guest", in->guest ? in->machine : NULL);
-	json_key_str(&json, "buffer", buffer);
-	json_key(&json, "cpu");
-	return part_keep(l);
-}
-
 static struct line_event *line_event_new(struct lines *l, const struct tep_event *e)
 {
 	struct buf *b = &l->scratch;
@@ -287,8 +273,18 @@ int export_json(struct export_job *job)
 		const struct reader_info *info = reader_info(in->reader);
 
 		l.places[i] = calloc(info->n_buffers + 1, sizeof(**l.places));
-		for (size_t b = 0; l.places[i] && b < info->n_buffers; b++)
-			l.places[i][b] = place_new(&l, in, info->buffers[b].name);
+		for (size_t b = 0; l.places[i] && b < info->n_buffers; b++) {
+			struct json json = { .out = &l.scratch, .compact = true };
+			const char *base = strrchr(in->path, '/');
+
+			l.scratch.len = 0;
+			json_object(&json);
+			json_key_str(&json, "file", base ? base + 1 : in->path);
+			json_key_str(&json, "guest", in->guest ? in->machine : NULL);
+			json_key_str(&json, "buffer", info->buffers[b].name);
+			json_key(&json, "cpu");
+			l.places[i][b] = part_keep(&l);
+		}
 		ret = !l.places[i] || l.kept.bad ? -ENOMEM : 0;
 	}
 	ret = ret ?: print_open(&l.print, job->in, false) ?: pipeline_work(job->timeline, &lines_job, &l);

@@ -114,28 +114,13 @@ static void chunk_text(struct parquet_chunk *k, const struct parquet_column *c, 
 	k->n_values++;
 }
 
-static void chunk_list(struct parquet_chunk *k, const struct parquet_column *c, const uint8_t *data, size_t n)
-{
-	size_t size = c->item.size, i;
-
-	for (i = 0; i + size <= n; i += size) {
-		chunk_level(k, 2);
-		parquet_levels_add(&k->rep, i > 0, 1);
-		chunk_number(k, field_word(&c->item, data + i));
-	}
-	if (!i) {
-		chunk_level(k, 1);
-		parquet_levels_add(&k->rep, 0, 1);
-	}
-}
-
 void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c,
 			 const struct merge_record *m)
 {
 	bool hidden = c->key && c->address, there;
 	const uint8_t *data;
 	uint64_t v = 0;
-	size_t n;
+	size_t n, size = c->item.size, i;
 
 	if (c->what == PARQUET_NUMBER) {
 		there = !hidden && field_load_number(&c->load, m->data, m->len, &v);
@@ -145,7 +130,15 @@ void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c
 	} else if (c->what == PARQUET_TEXT) {
 		chunk_text(k, c, (const char *)data, n, false);
 	} else {
-		chunk_list(k, c, data, n);
+		for (i = 0; i + size <= n; i += size) {
+			chunk_level(k, 2);
+			parquet_levels_add(&k->rep, i > 0, 1);
+			chunk_number(k, field_word(&c->item, data + i));
+		}
+		if (!i) {
+			chunk_level(k, 1);
+			parquet_levels_add(&k->rep, 0, 1);
+		}
 	}
 }
 

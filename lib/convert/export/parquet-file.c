@@ -261,80 +261,21 @@ static void parquet_chunk_meta_put(struct thrift *t, const struct parquet_column
 	thrift_end(t);
 }
 
-/* Of a row group whose pages lie in the file from `at` on. */
-static void parquet_group_put(struct parquet_file *f, const struct parquet_chunk *const *chunks,
-			      size_t n_rows, uint64_t at)
-{
-	struct thrift t = { .out = &f->groups };
-	uint64_t size = 0, page = at;
-
-	thrift_list(&t, 1, THRIFT_STRUCT, f->n_columns);
-	for (size_t i = 0; i < f->n_columns; i++) {
-		parquet_chunk_meta_put(&t, &f->columns[i], chunks[i], page);
-		size += chunks[i]->size;
-		page += chunks[i]->page.len;
-	}
-	thrift_i64(&t, 2, (int64_t)size);
-	thrift_i64(&t, 3, (int64_t)n_rows);
-	thrift_i64(&t, 5, (int64_t)at);
-	thrift_i64(&t, 6, (int64_t)(page - at));
-	buf_add(&f->groups, "", 1);
-	f->n_groups++;
-	f->rows += n_rows;
-}
-
-static void parquet_footer_put(struct buf *out, const struct parquet_file *f)
-{
-	static const char by[] = "hyptrace version " HYPTRACE_VERSION, tables[] = "hyptrace.tables";
-	struct thrift t = { .out = out };
-	size_t begin = out->len;
-	uint32_t len;
-
-	thrift_i32(&t, 1, 1);
-	parquet_schema_put(&t, f);
-	thrift_i64(&t, 3, (int64_t)f->rows);
-	thrift_list(&t, 4, THRIFT_STRUCT, f->n_groups);
-	buf_add(out, f->groups.data, f->groups.len);
-	if (f->table) {
-		thrift_list(&t, 5, THRIFT_STRUCT, 1);
-		thrift_begin(&t);
-		thrift_bytes(&t, 1, tables, sizeof(tables) - 1);
-		thrift_bytes(&t, 2, TABLES_VERSION, sizeof(TABLES_VERSION) - 1);
-		thrift_end(&t);
-	}
-	thrift_bytes(&t, 6, by, sizeof(by) - 1);
-	thrift_list(&t, 7, THRIFT_STRUCT, f->n_columns);
-	for (size_t i = 0; i < f->n_columns; i++) { /* numbers are ordered by their types */
-		thrift_begin(&t);
-		thrift_field(&t, 1, THRIFT_STRUCT);
-		thrift_begin(&t);
-		thrift_end(&t);
-		thrift_end(&t);
-	}
-	buf_add(out, "", 1);
-	len = htole32((uint32_t)(out->len - begin));
-	buf_add(out, &len, sizeof(len));
-	buf_add(out, PARQUET_MAGIC, sizeof(PARQUET_MAGIC) - 1);
-	out->bad |= f->groups.bad;
-}
-
 /* To append to: only one is open at a time, however many events there are. */
 static int parquet_file_open(struct parquet_file *f, int output)
 {
 	int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC, fd, ret;
 	char *path;
 
-	if (!f->size) {
-		for (char *slash = f->dir; slash;) {
-			slash = strchr(slash + 1, '/');
-			if (slash)
-				*slash = 0;
-			ret = mkdirat(output, f->dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
-			if (slash)
-				*slash = '/';
-			if (ret)
-				return ret;
-		}
+	for (char *slash = f->size ? NULL : f->dir; slash;) {
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = 0;
+		ret = mkdirat(output, f->dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
+		if (slash)
+			*slash = '/';
+		if (ret)
+			return ret;
 	}
 	path = str_printf("%s/part-%u.parquet", f->dir, f->part);
 	if (!path)
@@ -360,14 +301,27 @@ int parquet_file_group(struct parquet_file *f, int output, const struct parquet_
 		       size_t n_rows)
 {
 	int fd = parquet_file_open(f, output), ret;
+	struct thrift t = { .out = &f->groups };
 	struct buf pages = { 0 };
+	uint64_t size = 0;
 
 	if (fd < 0)
 		return fd;
-	for (size_t i = 0; i < f->n_columns; i++)
+	/* its metadata, and the pages that lie in the file from its end on */
+	thrift_list(&t, 1, THRIFT_STRUCT, f->n_columns);
+	for (size_t i = 0; i < f->n_columns; i++) {
+		parquet_chunk_meta_put(&t, &f->columns[i], chunks[i], f->size + pages.len);
+		size += chunks[i]->size;
 		buf_add(&pages, chunks[i]->page.data, chunks[i]->page.len);
+	}
+	thrift_i64(&t, 2, (int64_t)size);
+	thrift_i64(&t, 3, (int64_t)n_rows);
+	thrift_i64(&t, 5, (int64_t)f->size);
+	thrift_i64(&t, 6, (int64_t)pages.len);
+	buf_add(&f->groups, "", 1);
 	ret = parquet_file_close(fd, buf_status(&pages) ?: write_all(fd, pages.data, pages.len));
-	parquet_group_put(f, chunks, n_rows, f->size);
+	f->n_groups++;
+	f->rows += n_rows;
 	f->size += pages.len;
 	f->begun = true;
 	buf_release(&pages);
@@ -376,10 +330,38 @@ int parquet_file_group(struct parquet_file *f, int output, const struct parquet_
 
 int parquet_file_end(struct parquet_file *f, int output)
 {
+	static const char by[] = "hyptrace version " HYPTRACE_VERSION, tables[] = "hyptrace.tables";
 	struct buf footer = { 0 };
+	struct thrift t = { .out = &footer };
+	uint32_t len;
 	int fd, ret;
 
-	parquet_footer_put(&footer, f);
+	thrift_i32(&t, 1, 1);
+	parquet_schema_put(&t, f);
+	thrift_i64(&t, 3, (int64_t)f->rows);
+	thrift_list(&t, 4, THRIFT_STRUCT, f->n_groups);
+	buf_add(&footer, f->groups.data, f->groups.len);
+	if (f->table) {
+		thrift_list(&t, 5, THRIFT_STRUCT, 1);
+		thrift_begin(&t);
+		thrift_bytes(&t, 1, tables, sizeof(tables) - 1);
+		thrift_bytes(&t, 2, TABLES_VERSION, sizeof(TABLES_VERSION) - 1);
+		thrift_end(&t);
+	}
+	thrift_bytes(&t, 6, by, sizeof(by) - 1);
+	thrift_list(&t, 7, THRIFT_STRUCT, f->n_columns);
+	for (size_t i = 0; i < f->n_columns; i++) { /* numbers are ordered by their types */
+		thrift_begin(&t);
+		thrift_field(&t, 1, THRIFT_STRUCT);
+		thrift_begin(&t);
+		thrift_end(&t);
+		thrift_end(&t);
+	}
+	buf_add(&footer, "", 1);
+	len = htole32((uint32_t)footer.len);
+	buf_add(&footer, &len, sizeof(len));
+	buf_add(&footer, PARQUET_MAGIC, sizeof(PARQUET_MAGIC) - 1);
+	footer.bad |= f->groups.bad;
 	fd = footer.bad ? -ENOMEM : parquet_file_open(f, output);
 	ret = fd < 0 ? fd : parquet_file_close(fd, write_all(fd, footer.data, footer.len));
 	buf_release(&footer);

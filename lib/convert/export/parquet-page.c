@@ -164,43 +164,34 @@ static int page_put(struct parquet_chunk *k, struct parquet_packer *p, const str
 	return buf_status(&k->page);
 }
 
-/* The dictionary of a column that has one, and the codes of its values. *n_words: 0: it has none. */
-static int dictionary_put(struct parquet_chunk *k, const struct parquet_column *c, struct parquet_packer *p,
-			  const uint32_t **codes, size_t *n_words)
+int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, struct parquet_packer *p)
 {
 	const uint64_t *v = (const uint64_t *)k->values.data;
 	uint64_t known[NUMBERS_MAX];
-	int ret;
-
-	p->body.len = 0;
-	if (k->words) {
-		*n_words = k->words->n;
-		*codes = (const uint32_t *)k->values.data;
-	} else {
-		*n_words = numbers_codes(p, c->type == PARQUET_BOOL, v, k->n_values, known);
-		*codes = (const uint32_t *)p->codes.data;
-		numbers_put(&p->body, c, known, *n_words);
-		chunk_range(k, c, *n_words ? known : v, *n_words ?: k->n_values);
-	}
-	if (!*n_words)
-		return 0;
-	ret = page_put(k, p, k->words ? &k->words->plain : &p->body, DICTIONARY_PAGE, *n_words,
-		       ENCODING_DICTIONARY);
-	k->dictionary = k->page.len;
-	return ret;
-}
-
-int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, struct parquet_packer *p)
-{
-	const uint32_t *codes = NULL;
+	const uint32_t *codes;
 	struct buf *body = &p->body;
-	size_t n_words = 0;
+	size_t n_words;
 	uint8_t width = 1;
-	int ret;
+	int ret = 0;
 
 	if (k->values.bad || (k->words && k->words->plain.bad))
 		return -ENOMEM;
-	ret = dictionary_put(k, c, p, &codes, &n_words);
+	/* the dictionary of a column that has one, and the codes of its values */
+	body->len = 0;
+	if (k->words) {
+		n_words = k->words->n;
+		codes = (const uint32_t *)k->values.data;
+	} else {
+		n_words = numbers_codes(p, c->type == PARQUET_BOOL, v, k->n_values, known);
+		codes = (const uint32_t *)p->codes.data;
+		numbers_put(body, c, known, n_words);
+		chunk_range(k, c, n_words ? known : v, n_words ?: k->n_values);
+	}
+	if (n_words) {
+		ret = page_put(k, p, k->words ? &k->words->plain : body, DICTIONARY_PAGE, n_words,
+			       ENCODING_DICTIONARY);
+		k->dictionary = k->page.len;
+	}
 	if (ret)
 		return ret;
 	body->len = 0;
@@ -217,7 +208,7 @@ int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, s
 	if (n_words || c->type == PARQUET_BOOL)
 		pack_bits(body, codes, k->n_values, width);
 	else
-		numbers_put(body, c, (const uint64_t *)k->values.data, k->n_values);
+		numbers_put(body, c, v, k->n_values);
 	body->bad |= p->codes.bad;
 	return page_put(k, p, body, DATA_PAGE, k->n, n_words ? ENCODING_DICTIONARY : ENCODING_PLAIN);
 }

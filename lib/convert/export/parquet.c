@@ -179,41 +179,35 @@ static int parquet_add(struct parquet *p, const struct print_record *r)
 	return ret;
 }
 
-/* Task names are known, and learned, as report does it. */
-static int parquet_run(struct parquet *p, struct print *print, const struct merge_run *run)
-{
-	struct buf ready = { 0 };
-	int ret = export_tell(p->job);
-
-	for (size_t i = 0; i < run->n && !ret; i++) {
-		const struct merge_record *m = &run->v[i];
-		struct print_record r = { .m = m, .at = merge_stream(p->job->timeline->merge, m), .pid = -1 };
-
-		ready.len = 0;
-		if (m->len) {
-			ret = print_begin(print, p->job->timeline, m, &r, &ready);
-			p->job->records++;
-			p->job->unknown += !r.event;
-		}
-		ret = ret ?: parquet_add(p, &r);
-	}
-	buf_release(&ready);
-	return ret;
-}
-
 int export_parquet(struct export_job *job, const char *dir, const struct log *log)
 {
 	struct parquet p = { .job = job };
 	struct print *print = NULL;
 	struct merge_run run = { 0 };
+	struct buf ready = { 0 };
 	int ret = outdir_open(&p.out, dir, log);
 
 	if (ret)
 		return ret;
 	p.slots = inputs_table(job->in, 2, sizeof(**p.slots));
 	ret = p.slots ? print_open(&print, job->in, false) : -ENOMEM;
-	while (!ret && (ret = merge_take(job->timeline->merge, &run)) == 1)
-		ret = parquet_run(&p, print, &run);
+	while (!ret && (ret = merge_take(job->timeline->merge, &run)) == 1) {
+		ret = export_tell(job);
+		for (size_t i = 0; i < run.n && !ret; i++) {
+			const struct merge_record *m = &run.v[i];
+			struct print_record r = { .m = m,
+						  .at = merge_stream(job->timeline->merge, m),
+						  .pid = -1 };
+
+			ready.len = 0;
+			if (m->len) { /* names of tasks are known, and learned, as report does it */
+				ret = print_begin(print, job->timeline, m, &r, &ready);
+				job->records++;
+				job->unknown += !r.event;
+			}
+			ret = ret ?: parquet_add(&p, &r);
+		}
+	}
 	for (size_t i = 0; i < p.n_files && !ret; i++) {
 		for (size_t e = 0; e < p.n && !ret; e++)
 			if (p.events[e]->file == p.files[i] && p.events[e]->n)
@@ -233,6 +227,7 @@ int export_parquet(struct export_job *job, const char *dir, const struct log *lo
 	free(p.files);
 	free(p.slots);
 	merge_run_release(&run);
+	buf_release(&ready);
 	print_close(print);
 	arena_release(&p.names);
 	return outdir_close(&p.out, ret);

@@ -6,17 +6,6 @@
  */
 #include "convert/export/perfetto-priv.h"
 
-/* Whether a field of the message can hold the event's. */
-static bool member_fits(struct pf_field *f, const struct perfetto_field *to)
-{
-	if (to->kind >= PERFETTO_CHARS) {
-		f->to = PF_TEXT;
-		return f->format->flags & TEP_FIELD_IS_STRING;
-	}
-	f->to = to->size == 8 ? PF_64 : to->is_signed ? PF_INT32 : PF_UINT32;
-	return f->load.kind == FIELD_NUMBER;
-}
-
 static void find_message(struct pf_event *e)
 {
 	const struct perfetto_event *m = perfetto_event_written(e->event->system, e->event->name);
@@ -24,12 +13,20 @@ static void find_message(struct pf_event *e)
 	struct perfetto_field to;
 	bool fits;
 
+	/* a field of the message that can hold the event's */
 	while (perfetto_field_next(&fields, &to))
 		for (size_t i = 0; i < e->n_fields; i++) {
 			struct pf_field *f = &e->fields[i];
 			size_t k;
 
-			if (strcmp(f->format->name, to.name) || !member_fits(f, &to))
+			if (strcmp(f->format->name, to.name))
+				continue;
+			f->to = to.kind >= PERFETTO_CHARS ? PF_TEXT
+				: to.size == 8		  ? PF_64
+				: to.is_signed		  ? PF_INT32
+							  : PF_UINT32;
+			if (f->to == PF_TEXT ? !(f->format->flags & TEP_FIELD_IS_STRING)
+					     : f->load.kind != FIELD_NUMBER)
 				continue;
 			f->number = to.number;
 			for (k = e->n_known++; k && e->known[k - 1]->number > to.number; k--)
@@ -98,11 +95,15 @@ static enum pf_role event_role(const struct known_event *k)
 	return !strcmp(system, "ftrace") && !strcmp(name, "print") ? PF_PRINT : PF_PLAIN;
 }
 
-static struct pf_event *pf_event_new(struct perfetto *pf, const struct known_event *k)
+const struct pf_event *pf_event(struct perfetto *pf, size_t input, unsigned int id)
 {
-	struct pf_event *e = arena_alloc(&pf->kept, sizeof(*e));
+	const struct known_event *k = input_event(&pf->job->in->v[input], id);
 	struct marks_fields *marks;
+	struct pf_event *e;
 
+	if (!k || pf->events[input][id])
+		return k ? pf->events[input][id] : NULL;
+	e = pf->events[input][id] = arena_alloc(&pf->kept, sizeof(*e));
 	if (!e)
 		return NULL;
 	e->event = k->event;
@@ -123,27 +124,6 @@ static struct pf_event *pf_event_new(struct perfetto *pf, const struct known_eve
 	e->marks = marks;
 	find_message(e);
 	return e;
-}
-
-const struct pf_event *pf_event(struct perfetto *pf, size_t input, unsigned int id)
-{
-	const struct known_event *k = input_event(&pf->job->in->v[input], id);
-	struct pf_event **e;
-
-	if (!k)
-		return NULL;
-	e = &pf->events[input][id];
-	if (!*e)
-		*e = pf_event_new(pf, k);
-	return *e;
-}
-
-/* A task's name by the file's table; NULL: unknown. */
-static const char *pf_comm(const struct perfetto *pf, size_t input, int tid)
-{
-	struct tep_handle *tep = pf->job->in->v[input].tep;
-
-	return tep_is_pid_registered(tep, tid) ? tep_data_comm_from_pid(tep, tid) : NULL;
 }
 
 static const char *const kinds[] = { [PF_CROSVM] = "crosvm", [PF_HYPERTRACE] = "hypertrace" };
@@ -168,9 +148,12 @@ static uint64_t marker_track(struct perfetto *pf, const struct mark_place *at, e
 	struct pf_marker *m = &pf->markers[at->source];
 	uint64_t *track = &m->tracks[kind == PF_HYPERTRACE][at->lane], parent;
 	int number = (int)(s->source ^ s->source >> 32);
-	const char *comm = pf_comm(pf, s->machine, number);
+	struct tep_handle *tep = pf->job->in->v[s->machine].tep;
+	const char *comm;
 
 	if (!*track) {
+		/* the task's name by the file's table */
+		comm = tep_is_pid_registered(tep, number) ? tep_data_comm_from_pid(tep, number) : NULL;
 		parent = pf_parent(pf, s->machine, 0, kind, kinds[kind]);
 		*track = pf_track(
 			pf, s->machine, parent,
@@ -224,12 +207,6 @@ void pf_marker_lost(struct perfetto *pf, const struct merge_record *m)
 	while (marks_lost(&pf->marks, gaps_buffer(&pf->gaps, m->stream), &at, &lost))
 		pf_put(pf, lost.machine, marker_track(pf, &at, PF_HYPERTRACE), m->ts, PF_END, NULL, NULL,
 		       NULL);
-}
-
-void pf_marker_release(struct perfetto *pf)
-{
-	marks_release(&pf->marks);
-	free(pf->markers);
 }
 
 static void crosvm_mark(struct perfetto *pf, const struct pf_record *r, const struct crosvm_line *line)

@@ -34,23 +34,10 @@ static void known_event(struct buf *b, const struct pf_record *r)
 	pb_close(b, message);
 }
 
-/* "1,2,3" */
-static void array_text(struct buf *b, const struct pf_field *f, const uint8_t *data, size_t n)
-{
-	size_t size = field_item_size(f->format), text = pb_open(b, GENERIC_STR);
-	struct field_load item = { .size = (uint32_t)size };
-
-	for (size_t i = 0; i + size <= n; i += size) {
-		if (i)
-			buf_add(b, ",", 1);
-		buf_add_u64(b, field_word(&item, data + i));
-	}
-	pb_close(b, text);
-}
-
 static void generic_field(struct buf *b, const struct pf_field *f, const struct pf_record *r)
 {
-	size_t field = pb_open(b, GENERIC_FIELD), n;
+	size_t field = pb_open(b, GENERIC_FIELD), size = field_item_size(f->format), text, n;
+	struct field_load item = { .size = (uint32_t)size };
 	const uint8_t *data;
 	uint64_t v;
 
@@ -64,10 +51,16 @@ static void generic_field(struct buf *b, const struct pf_field *f, const struct 
 		else if (there)
 			pb_number(b, f->format->flags & TEP_FIELD_IS_SIGNED ? GENERIC_INT : GENERIC_UINT, v);
 	} else if (field_load_bytes(&f->load, r->data, r->len, &data, &n) == 1) {
-		if (f->format->flags & TEP_FIELD_IS_STRING)
+		if (f->format->flags & TEP_FIELD_IS_STRING) {
 			pb_text(b, GENERIC_STR, (const char *)data, n);
-		else
-			array_text(b, f, data, n);
+		} else { /* "1,2,3" */
+			text = pb_open(b, GENERIC_STR);
+			for (size_t i = 0; i + size <= n; i += size) {
+				buf_add(b, ",", i > 0);
+				buf_add_u64(b, field_word(&item, data + i));
+			}
+			pb_close(b, text);
+		}
 	}
 	pb_close(b, field);
 }
@@ -161,15 +154,7 @@ bool pf_chunk_begin(struct pf_chunk *c, size_t n)
 	c->n = c->n_late = 0;
 	c->packets.len = 0;
 	arena_reset(&c->kept);
-	if (n > c->cap) {
-		struct pf_record *v = reallocarray(c->v, n, sizeof(*v));
-
-		if (!v)
-			return false;
-		c->v = v;
-		c->cap = n;
-	}
-	return true;
+	return !array_room(&c->v, &c->cap, n, sizeof(*c->v));
 }
 
 void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r)

@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_PERFETTO_PRIV_H
 #define HYPTRACE_PERFETTO_PRIV_H
 
-#include "ask/states/gaps.h"
+#include "ask/states/pass.h"
 #include "ask/states/states.h"
 #include "base/arena.h"
 #include "base/decode/perfetto-events.h"
@@ -221,6 +221,5 @@ void pf_exit_record(struct perfetto *pf, const struct pf_record *r);
 void pf_marker_record(struct perfetto *pf, const struct pf_record *r);
 /* Events are missing before that record, or after it. */
 void pf_marker_lost(struct perfetto *pf, const struct merge_record *m);
-void pf_marker_release(struct perfetto *pf);
 
 #endif

@@ -85,27 +85,14 @@ void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
 	}
 }
 
-static void exit_args(struct perfetto *pf, struct pf_args *args, const struct state_span *s)
-{
-	const struct pf_exit *d = exit_of(pf, s->owner->input, s->owner->pid);
-	char text[ESR_TEXT_MAX];
-
-	if (!d || d->ts < s->from || d->ts > s->to)
-		return;
-	if (d->has_pc)
-		pf_arg_number(args, "pc", PF_ARG_HEX, d->pc);
-	if (!d->has_fault)
-		return;
-	pf_arg_number(args, "esr", PF_ARG_HEX, d->esr);
-	pf_arg_number(args, "addr", PF_ARG_HEX, d->address);
-	esr_text(d->esr, text, sizeof(text));
-	pf_arg_text(args, "syndrome", text, strlen(text));
-}
-
 static const struct pf_args *state_args(struct perfetto *pf, const struct state_span *s, const char *reason)
 {
 	const char *class = reason ? steps_class(s->why, s->reason, s->class) : NULL;
+	const struct pf_exit *d = s->state == STATE_HOST || s->state == STATE_OUTSIDE
+					  ? exit_of(pf, s->owner->input, s->owner->pid)
+					  : NULL;
 	struct pf_args *args = pf_args(pf);
+	char syndrome[ESR_TEXT_MAX];
 
 	if (reason)
 		pf_arg_text(args, "reason", reason, strlen(reason));
@@ -121,8 +108,16 @@ static const struct pf_args *state_args(struct perfetto *pf, const struct state_
 		pf_arg_text(args, s->state == STATE_HALTED || s->state == STATE_BLOCKED ? "woken_by" : "task",
 			    text, strlen(text));
 	}
-	if (s->state == STATE_HOST || s->state == STATE_OUTSIDE)
-		exit_args(pf, args, s);
+	if (d && (d->ts < s->from || d->ts > s->to))
+		d = NULL;
+	if (d && d->has_pc)
+		pf_arg_number(args, "pc", PF_ARG_HEX, d->pc);
+	if (d && d->has_fault) {
+		pf_arg_number(args, "esr", PF_ARG_HEX, d->esr);
+		pf_arg_number(args, "addr", PF_ARG_HEX, d->address);
+		esr_text(d->esr, syndrome, sizeof(syndrome));
+		pf_arg_text(args, "syndrome", syndrome, strlen(syndrome));
+	}
 	if (s->from_bound || s->to_bound) {
 		uint64_t bound = s->from_bound > s->to_bound ? s->from_bound : s->to_bound;
 

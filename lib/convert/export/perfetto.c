@@ -124,33 +124,6 @@ static void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 		put_slice(pf, c, &done, NULL);
 }
 
-/* The rest of a full chunk waits for the next one. */
-static void keep_enters(struct perfetto *pf)
-{
-	for (size_t i = 0; i < pf->n_cpus; i++) {
-		struct pf_cpu *c = pf->cpus[i];
-
-		if (!c || !c->enter || c->enter == &c->waiting)
-			continue;
-		c->bytes.len = 0;
-		buf_add(&c->bytes, c->enter->data, c->enter->len);
-		pf->bad |= c->bytes.bad;
-		c->waiting = *c->enter;
-		c->waiting.data = c->bytes.data;
-		c->waiting.lost = false; /* the chunk has it */
-		c->enter = &c->waiting;
-	}
-}
-
-static void finish_visits(struct perfetto *pf)
-{
-	struct span open;
-
-	for (size_t i = 0; i < pf->n_cpus; i++)
-		if (pf->cpus[i] && visit_finish(&pf->cpus[i]->visit, &open))
-			put_slice(pf, pf->cpus[i], &open, NULL);
-}
-
 enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
 enum { SYNC_CLOCKS = 1, SYNCED_CLIENT = 2, SYNCED_HOST = 3 };
 /* Of BuiltinClock. */
@@ -162,40 +135,35 @@ static void put_uts(struct buf *b, unsigned int field, const char *text)
 		pb_text(b, field, text, strlen(text));
 }
 
-/* The text of UNAME: "Linux HOST RELEASE VERSION... MACHINE". */
-static void put_uname(struct perfetto *p, struct buf *b, const struct dat_text *uname)
-{
-	char *text = arena_text(&p->arena, uname->data, uname->len), *save = NULL;
-	char *machine = strrchr(text, ' '), *sysname, *release, *version;
-	size_t message = pb_open(b, INFO_UTSNAME);
-
-	if (machine) {
-		*machine++ = '\0';
-		sysname = strtok_r(text, " ", &save);
-		if (sysname)
-			strtok_r(NULL, " ", &save); /* the host's name */
-		release = sysname ? strtok_r(NULL, " ", &save) : NULL;
-		version = release ? strtok_r(NULL, "", &save) : NULL;
-		put_uts(b, UTS_SYSNAME, sysname);
-		put_uts(b, UTS_VERSION, version);
-		put_uts(b, UTS_RELEASE, release);
-		put_uts(b, UTS_MACHINE, machine);
-	}
-	pb_close(b, message);
-}
-
 static void put_system(struct perfetto *p, size_t i)
 {
 	const struct input *in = &p->job->in->v[i];
 	const struct reader_option *uname = reader_option(in->reader, DAT_UNAME);
 	struct buf *b = &p->chunk->packets;
-	size_t packet = pb_open(b, TRACE_PACKET), info;
+	size_t packet = pb_open(b, TRACE_PACKET), info, uts;
+	char *text, *save = NULL, *machine, *sysname, *release, *version;
 
 	pb_number(b, PACKET_SEQUENCE_ID, p->machines[i] + 1);
 	pb_number(b, PACKET_SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
 	info = pb_open(b, PACKET_SYSTEM_INFO);
-	if (uname)
-		put_uname(p, b, &uname->data);
+	if (uname) { /* "Linux HOST RELEASE VERSION... MACHINE" */
+		text = arena_text(&p->arena, uname->data.data, uname->data.len);
+		machine = strrchr(text, ' ');
+		uts = pb_open(b, INFO_UTSNAME);
+		if (machine) {
+			*machine++ = '\0';
+			sysname = strtok_r(text, " ", &save);
+			if (sysname)
+				strtok_r(NULL, " ", &save); /* the host's name */
+			release = sysname ? strtok_r(NULL, " ", &save) : NULL;
+			version = release ? strtok_r(NULL, "", &save) : NULL;
+			put_uts(b, UTS_SYSNAME, sysname);
+			put_uts(b, UTS_VERSION, version);
+			put_uts(b, UTS_RELEASE, release);
+			put_uts(b, UTS_MACHINE, machine);
+		}
+		pb_close(b, uts);
+	}
 	pb_text(b, INFO_MACHINE_NAME, in->machine, strlen(in->machine));
 	pb_close(b, info);
 	pb_number(b, PACKET_FIRST_ON_SEQUENCE, true);
@@ -403,7 +371,20 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 	}
 	if (m->n)
 		states_until(p->states, m->v[m->n - 1].ts);
-	keep_enters(p);
+	/* visits that the chunk leaves open wait for the next one */
+	for (size_t i = 0; i < p->n_cpus; i++) {
+		struct pf_cpu *c = p->cpus[i];
+
+		if (!c || !c->enter || c->enter == &c->waiting)
+			continue;
+		c->bytes.len = 0;
+		buf_add(&c->bytes, c->enter->data, c->enter->len);
+		p->bad |= c->bytes.bad;
+		c->waiting = *c->enter;
+		c->waiting.data = c->bytes.data;
+		c->waiting.lost = false; /* the chunk has it */
+		c->enter = &c->waiting;
+	}
 	return ret ?: export_tell(p->job) ?: chunk_status(p);
 }
 
@@ -428,21 +409,6 @@ static const struct pipeline_job perfetto_job = {
 	.after = perfetto_after,
 	.release = pf_chunk_free,
 };
-
-/* Writes what waited for a next record. */
-static int perfetto_finish(struct perfetto *p)
-{
-	struct pipeline_run run = { .own = pf_chunk_new(p->n_cpus) };
-	int ret = perfetto_before(p, &run);
-
-	if (!ret) {
-		finish_visits(p);
-		ret = states_end(p->states) ?: chunk_status(p) ?: perfetto_work(p, &run) ?: perfetto_after(p, &run);
-	}
-	pf_chunk_free(run.own);
-	buf_release(&run.out);
-	return ret;
-}
 
 static int check_cpus(const struct inputs *in, const struct log *log)
 {
@@ -491,11 +457,22 @@ static int perfetto_open(struct perfetto *p)
 int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log)
 {
 	struct perfetto p = { .job = job, .desc = desc };
+	struct pipeline_run last = { 0 };
+	struct span open;
 	int ret = check_cpus(job->in, log);
 
 	if (ret)
 		return ret;
-	ret = perfetto_open(&p) ?: pipeline_work(job->timeline, &perfetto_job, &p) ?: perfetto_finish(&p);
+	ret = perfetto_open(&p) ?: pipeline_work(job->timeline, &perfetto_job, &p);
+	/* writes what waited for a next record */
+	ret = ret ?: perfetto_before(&p, &last);
+	for (size_t i = 0; i < p.n_cpus && !ret; i++)
+		if (p.cpus[i] && visit_finish(&p.cpus[i]->visit, &open))
+			put_slice(&p, p.cpus[i], &open, NULL);
+	ret = ret ?: states_end(p.states) ?: chunk_status(&p);
+	ret = ret ?: perfetto_work(&p, &last) ?: perfetto_after(&p, &last);
+	pf_chunk_free(last.own);
+	buf_release(&last.out);
 	states_close(p.states);
 	step_batch_release(&p.steps);
 	steps_close(p.meanings);
@@ -508,7 +485,8 @@ int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, 
 	free(p.numbers);
 	map_release(&p.numbers_map);
 	free(p.exits);
-	pf_marker_release(&p);
+	marks_release(&p.marks);
+	free(p.markers);
 	gaps_release(&p.gaps);
 	free(p.events);
 	free(p.machines);
