@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * set-clock: prints CLOCK_REALTIME - CLOCK_BOOTTIME in ns.
  * set-clock DIFFERENCE MAXERROR: sets CLOCK_REALTIME to CLOCK_BOOTTIME + DIFFERENCE ns, and has the kernel state that
