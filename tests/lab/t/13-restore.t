@@ -59,7 +59,7 @@ run '
 		-B mine -p function_graph -g ksys_read -b 400 \
 		-B fresh -e timer -e "task:*" --subbuf-size 8 \
 		-B hyp -b 512 -v -e hyp_enter \
-		-- ls -R /sys/class >/dev/null || exit
+		-- taskset -c 1 ls -R /sys/class >/dev/null || exit
 	cp many.dat /mnt/out'
 recorded "a recording with many options"
 datdump "$out/many.dat" | sed -E 's/^([^ ]+) [0-9]+ [0-9]+ ([a-z_]+).*/\1 \2/' | sort | uniq -c | sort -rn >"$tmp/events"
