@@ -41,6 +41,7 @@ check() {
 check fast "a host that is fast" 30 40
 check slow "a host that is slow" -50 60
 IFS=, read -r events _ _ bound outside <<<"$(errors wrong)"
-is "$outside" "$events" "a kernel that states too little is believed: all of its events are outside $bound ms"
+((events >= 10 && outside == events))
+ok $? "a kernel that states too little is believed: all of its $events events are outside $bound ms" || diag "$outside"
 
 done_testing
