@@ -40,8 +40,9 @@ struct blind_point {
 struct blind {
 	struct blind_point *v; /* freed by the owner */
 	size_t n;
-	uint64_t begin, end; /* of the hypervisor's events */
-	uint64_t step;	     /* as sync_windows_pair's */
+	uint64_t begin; /* from when hyp_enter and hyp_exit are both there */
+	uint64_t end;	/* of the hypervisor's events */
+	uint64_t step;	/* as sync_windows_pair's */
 	/* Runs of vCPUs between those without a loss; of them those with another order, which are unknown. */
 	uint64_t checked, stray;
 	size_t windows; /* that are known */
@@ -305,8 +306,10 @@ static int take_host_event(struct points *p, const struct page_event *ev)
 			continue;
 		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
 			p->coarse = false;
-		if (k->blind)
+		if (k->blind) {
+			p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
 			return take_blind(p, ev, i, 0);
+		}
 		if (k->kind == SYNC_HYP && event_get(ev, k->reason) != k->want)
 			return 0;
 		one.pid = (int32_t)event_get(ev, k->vcpu.size && k->kind == SYNC_HYP ? k->vcpu : k->pid);
@@ -385,7 +388,8 @@ static int read_points(struct points *p, const struct sync_source *s, size_t buf
 	if (!p->n_turns && (p->other_kvm || !p->n_kind[SYNC_KVM]))
 		p->blind.n = blind; /* other events' losses */
 	if (p->n_turns) {
-		p->blind.begin = p->begin;
+		p->blind.begin =
+			p->live[HYP_ENTER] > p->live[HYP_EXIT] ? p->live[HYP_ENTER] : p->live[HYP_EXIT];
 		p->blind.end = p->end;
 		p->blind.step = p->coarse ? TEXT_STEP : 0;
 	}

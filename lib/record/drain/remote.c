@@ -155,22 +155,12 @@ static bool remote_is_loaded(const struct remote *r)
 	return !read_line_at(r->dirfd, size, sizeof(size), "buffer_size_kb") && strstr(size, "(loaded)");
 }
 
-/* In place of remote_setup's steps: nothing is cleared, the plan's events come on top. */
-static int remote_join(struct remote *r, const struct buffer_plan *b)
+/* The plan's events on top of those that are on. */
+static int remote_join_events(struct remote *r, const struct buffer_plan *b)
 {
-	char *on = str_printf("%s/tracing_on", r->path), *size = str_printf("%s/buffer_size_kb", r->path);
-	char *kb = NULL;
 	size_t n_on = 0;
-	/* the size for messages, tracing_on to restore it at the end */
-	int ret = on && size ? undo_save(r->undo, on) ?: undo_read(r->undo, size, &kb) : -ENOMEM;
+	int ret = 0;
 
-	if (!ret && parse_u64(kb, &r->size_kb))
-		r->size_kb = 0;
-	if (ret)
-		log_err(r->log, "cannot read the state of %s: %s", r->path, errno_text(ret));
-	free(kb);
-	free(on);
-	free(size);
 	for (size_t i = 0; i < r->events.n && !ret; i++) {
 		const char *event = r->events.v[i].fmt.name;
 		int want = remote_is_func(b, event) ? 1 : remote_wants(r, b, event, -1);
@@ -183,16 +173,40 @@ static int remote_join(struct remote *r, const struct buffer_plan *b)
 	}
 	if (ret)
 		return ret;
+	log_info(r->log, "%s: %s is taken over, %s, %zu events on, %llu KiB per CPU, %s", r->name, r->path,
+		 r->was_on ? "running" : "with what is in it", n_on, (unsigned long long)r->size_kb,
+		 r->raw ? "raw pages" : "text");
+	return 0;
+}
+
+/*
+ * In place of remote_setup's steps: nothing is cleared. The plan's events wait for remote_start, when
+ * readers are there: before, they would write over what a small buffer holds.
+ */
+static int remote_join(struct remote *r, const struct buffer_plan *b)
+{
+	char *on = str_printf("%s/tracing_on", r->path), *size = str_printf("%s/buffer_size_kb", r->path);
+	char *kb = NULL;
+	/* the size for messages, tracing_on to restore it at the end */
+	int ret = on && size ? undo_save(r->undo, on) ?: undo_read(r->undo, size, &kb) : -ENOMEM;
+
+	if (!ret && parse_u64(kb, &r->size_kb))
+		r->size_kb = 0;
+	if (ret)
+		log_err(r->log, "cannot read the state of %s: %s", r->path, errno_text(ret));
+	free(kb);
+	free(on);
+	free(size);
+	if (ret)
+		return ret;
 	r->joined = true;
+	r->to_join = b;
 	r->was_on = remote_file_on(r, "tracing_on");
 	if (b->funcs.n || b->notrace.n)
 		log_warn(r->log, "-l and -n: the functions of %s stay as they are while it runs", r->path);
 	if (b->size_kb && b->size_kb != r->size_kb)
 		log_warn(r->log, "-b %llu: the size of %s cannot be changed while it runs",
 			 (unsigned long long)b->size_kb, r->path);
-	log_info(r->log, "%s: %s is taken over, %s, %zu events on, %llu KiB per CPU, %s", r->name, r->path,
-		 r->was_on ? "running" : "with what is in it", n_on, (unsigned long long)r->size_kb,
-		 r->raw ? "raw pages" : "text");
 	return 0;
 }
 
@@ -325,10 +339,11 @@ static int remote_start(struct source *s)
 	struct remote *r = remote_of(s);
 	const bool first = !atomic_load(&r->on_since);
 	uint64_t now = boot_ns();
-	int ret;
+	int ret = r->to_join ? remote_join_events(r, r->to_join) : 0;
 
-	if (r->was_on)
-		return 0;
+	r->to_join = NULL;
+	if (ret || r->was_on)
+		return ret;
 	if (first) { /* regions switch it on again and again */
 		atomic_store(&r->on_since, now);
 		keep_bound(r, "hyp_from", now);

@@ -39,9 +39,10 @@ struct remote {
 	char *clock;		   /* of another remote, or NULL */
 	_Atomic uint64_t on_since; /* boot clock ns just before tracing is switched on; 0: was on already */
 	bool was_on;		   /* joined, and tracing was on */
-	bool turns;		   /* of raw: hyp_enter and hyp_exit are both recorded */
-	atomic_bool misread;	   /* the raw files give no pages: the text is read in their place */
-	atomic_bool shared;	   /* another reader takes events */
+	const struct buffer_plan *to_join; /* of one that is joined: the events to switch at the start */
+	bool turns;			   /* of raw: hyp_enter and hyp_exit are both recorded */
+	atomic_bool misread;		   /* the raw files give no pages: the text is read in their place */
+	atomic_bool shared;		   /* another reader takes events */
 
 	/* held while the events' reasons may grow, and over vcpus */
 	pthread_mutex_t lock;
@@ -81,7 +82,8 @@ bool remote_has_event(const struct remote *r, const char *name);
 /*
  * Buffer size, then events: those of the plan, all of them when it names none; logs them. -EBUSY: tracing is
  * on, or a reader is open; the message names it. take_over: when it runs it is neither cleared nor resized,
- * its events remain on and those of the plan are added; at the end it keeps running.
+ * its events remain on, and its start adds those of the plan (b is used until then); at the end it keeps
+ * running.
  */
 int remote_setup(struct remote *r, const struct buffer_plan *b, bool take_over);
 
