@@ -27,7 +27,7 @@ exec /init.lab
 END
 chmod +x "$overlay/init"
 export HYPTRACE_LAB_L2_OVERLAY=$overlay
-all_symbols=1 vm_up -m protected -g 1 -a true
+vm_up -m protected -g 1 -a true
 
 agent_log() { guest 'dmesg | grep hyptrace-agent:'; }
 agent_log2() { l1 "/mnt/tests/lab/l1/guest exec 2 60 'dmesg | grep hyptrace-agent:'"; }
@@ -135,6 +135,7 @@ recorded "without time synchronisation"
 run 'timeout 60 trace-cmd record -o no.dat -C boot -A Guest@3:823 -e nonsense -- true'
 [ "$status" != 0 ] && [ "$status" -lt 124 ]
 ok $? "a refusal ends stock's recorder without a crash (status $status)" || diag "$output$stderr"
+guest "$(symbols 'grep sched /proc/kallsyms')"
 stock functions -C boot -A Guest@3:823 -p function -l '*sched*' -b 2000 -- sleep 1
 recorded "the function tracer"
 report -i "$out/functions-Guest.dat" | grep -q 'function: .*sched'
@@ -149,6 +150,7 @@ run 'sed -e "s/panic=-1/panic=-1 trace_event=sched:sched_process_exec trace_cloc
 	-e "s/seq \"\$2\"/seq 2 2/" -e "s#^here=.*#here=/mnt/tests/lab/l1#" \
 	/mnt/tests/lab/l1/guest >/tmp/guest2 && bash /tmp/guest2 start 2 4'
 recorded "a second guest, with trace_event= on its command line"
+l1 "/mnt/tests/lab/l1/guest exec 2 60 '$(symbols 'echo ffff800080000000 T _text')'"
 stock boot -C boot -A Guest2@4:823 -e irq -- sleep 1
 recorded "its boot trace is recorded"
 report -i "$out/boot-Guest2.dat" >"$tmp/boot.txt"
