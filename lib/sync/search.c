@@ -6,6 +6,8 @@
 
 #define BITS_MAX  20
 #define BIN_MIN	  20000	 /* ns */
+#define BIN_WIDE  100000 /* ns; beyond it only for a long capture */
+#define BIN_PART  8	 /* of a window */
 #define CPUS_MAX  4	 /* those with most events say enough */
 #define APART_MIN 200000 /* ns between candidates */
 
@@ -117,7 +119,7 @@ static void correlate(struct transform *f, const struct problem *p, bool mapped)
 		for (size_t i = 0; i < f->n; i++) {
 			cplx x = f->z[i], y = conj(f->z[-i & (f->n - 1)]);
 
-			f->sum[i] += conj((x + y) / 2) * ((x - y) / (2 * I));
+			f->sum[i] += conj((x + y) * 0.5) * ((x - y) * (-0.5 * I));
 		}
 		if (mapped)
 			done[best] = true;
@@ -173,6 +175,23 @@ static int take_peaks(const struct transform *f, const struct problem *p, size_t
 	return (int)found;
 }
 
+/* ns of a bin: a part of a window's mean length. A bin as fine as the shortest gains nothing where all are
+ * long. */
+static uint64_t bin_of_windows(const struct problem *p)
+{
+	uint64_t sum = 0, n = 0, bin;
+
+	for (size_t i = 0; i < p->n_threads; i++)
+		for (size_t k = 0; k < p->threads[i].n; k++) {
+			const struct span *w = &p->threads[i].v[k];
+
+			sum += w->unknown ? 0 : w->b - w->a;
+			n += !w->unknown;
+		}
+	bin = n ? sum / n / BIN_PART : 0;
+	return bin < BIN_MIN ? BIN_MIN : bin > BIN_WIDE ? BIN_WIDE : bin;
+}
+
 /* Likeliest offsets of the guest's [t0, t1), the best first; their number or -ENOMEM. */
 static int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct candidate *v, size_t max)
 {
@@ -182,8 +201,9 @@ static int find_candidates(struct problem *p, uint64_t t0, uint64_t t1, struct c
 	size_t *top;
 	int ret = -ENOMEM;
 
-	f.bin = span / ((1u << BITS_MAX) - 4) + 1;
-	f.bin = f.bin < BIN_MIN ? BIN_MIN : f.bin;
+	f.bin = bin_of_windows(p);
+	if (f.bin < span / ((1u << BITS_MAX) - 4) + 1)
+		f.bin = span / ((1u << BITS_MAX) - 4) + 1;
 	while (f.n < span / f.bin + 2)
 		f.n *= 2;
 	f.root = malloc(f.n / 2 * sizeof(cplx));
