@@ -336,7 +336,7 @@ kernelshark-left-out:
 # ---- tests -------------------------------------------------------------------
 
 # what a test itself does takes less time than optimising it
-$(O)/tests/unit/% $(O)/tests/integration/% $(O)/tests/fuzz/% $(O)/tests/tools/%: private OPT := -O0 -g$(if $(SAN),1)
+$(O)/tests/unit/% $(O)/tests/fuzz/%: private OPT := -O0 -g$(if $(SAN),1)
 # cmocka 2 deprecates assert_in_range() for names that Debian 12's cmocka does not have
 $(UNIT_BIN:=.o): CFLAGS += -Wno-deprecated-declarations
 

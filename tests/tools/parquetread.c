@@ -38,7 +38,9 @@ struct column {
 	size_t n_path;
 	int64_t type, converted;
 	unsigned int max_def, max_rep;
-	bool own; /* not in an event's structure */
+	bool own;	    /* not in an event's structure */
+	size_t name_length; /* of path[0] */
+	size_t n_structure; /* columns from here on that are in one structure, of its first */
 };
 
 static struct column columns[COLUMNS_MAX];
@@ -118,6 +120,12 @@ static void schema(struct bytes *b)
 				     !strcmp(columns[i].path[0], columns[k].path[0]) &&
 				     strcasecmp(columns[i].path[1], columns[k].path[1]) != 0));
 		}
+	for (size_t i = n_columns; i--;) {
+		const bool goes_on = i + 1 < n_columns && !strcmp(columns[i].path[0], columns[i + 1].path[0]);
+
+		columns[i].name_length = strlen(columns[i].path[0]);
+		columns[i].n_structure = goes_on ? columns[i + 1].n_structure + 1 : 1;
+	}
 }
 
 /* ---- metadata -------------------------------------------------------------------------------- */
@@ -504,13 +512,21 @@ static bool is_null(const struct cells *v)
 /* Whether the structure from column i on is that of the row's event, or has a value. */
 static bool is_shown(size_t i, struct bytes event)
 {
-	const char *name = columns[i].path[0];
+	const struct column *c = &columns[i];
+	const char *name = c->path[0];
 	size_t n = (size_t)(event.end - event.p);
-	bool own = !strncmp(name, (const char *)event.p, n) && strspn(name + n, "_") == strlen(name + n);
+	bool own = c->name_length >= n && !memcmp(name, event.p, n) &&
+		   strspn(name + n, "_") == c->name_length - n;
 
-	for (size_t k = i; k < n_columns && !strcmp(columns[k].path[0], name); k++)
+	for (size_t k = i; k < i + c->n_structure; k++)
 		own |= !is_null(&cells[k]);
 	return own;
+}
+
+static void print_name(const char *name)
+{
+	print_text((struct bytes){ (const uint8_t *)name, (const uint8_t *)strchr(name, 0) });
+	printf(":");
 }
 
 /* The row's own columns, and the structure of its event: in all others there is nothing. */
@@ -518,44 +534,39 @@ static void print_row(void)
 {
 	struct bytes event = { 0 };
 	const char *shown = NULL;
-	bool wanted = false;
+	size_t n;
 
 	printf("%.*s ", (int)(strrchr(file_name, '/') ? strrchr(file_name, '/') - file_name : 1),
 	       strrchr(file_name, '/') ? file_name : ".");
-	for (size_t i = 0; i < n_columns; i++) {
+	for (size_t i = 0; i < n_columns; i += n) {
 		const struct column *c = &columns[i];
-		bool begins = !c->own && (!i || strcmp(columns[i - 1].path[0], c->path[0]) != 0);
 
+		n = c->own ? 1 : c->n_structure;
 		if (c->own && !strcmp(c->path[0], "event")) {
 			struct bytes b = cells[i].values;
-			uint64_t n = little(&b, 4);
+			uint64_t size = little(&b, 4);
 
-			event = (struct bytes){ b.p, b.p + n };
+			event = (struct bytes){ b.p, b.p + size };
 		}
-		if (begins) {
-			if (wanted)
-				printf("}");
-			wanted = is_shown(i, event);
-			WANT(!wanted || !shown);
-			shown = wanted ? c->path[0] : shown;
-		}
-		if (!c->own && !wanted) {
-			WANT(is_null(&cells[i]));
-			cells[i].at++;
+		if (!c->own && !is_shown(i, event)) {
+			for (size_t k = i; k < i + n; k++)
+				cells[k].at++;
 			continue;
 		}
 		printf(i ? "," : "{");
-		if (begins) {
-			print_text((struct bytes){ (const uint8_t *)c->path[0],
-						   (const uint8_t *)strchr(c->path[0], 0) });
-			printf(":{");
+		if (!c->own) {
+			WANT(!shown);
+			shown = c->path[0];
+			print_name(shown);
 		}
-		print_text((struct bytes){ (const uint8_t *)c->path[!c->own],
-					   (const uint8_t *)strchr(c->path[!c->own], 0) });
-		printf(":");
-		print_cell(c, &cells[i]);
+		for (size_t k = 0; k < n; k++) {
+			printf(c->own ? "" : k ? "," : "{");
+			print_name(c[k].path[!c->own]);
+			print_cell(&c[k], &cells[i + k]);
+		}
+		printf(c->own ? "" : "}");
 	}
-	printf(wanted ? "}}\n" : "}\n");
+	printf("}\n");
 }
 
 /* ---- what the metadata says of a chunk ------------------------------------------------------------ */
