@@ -32,32 +32,21 @@ int part_parse(const char *text, struct time_part *w)
 	return part_parse_end(from, &w->from) || part_parse_end(comma + 1, &w->to) ? -EINVAL : 0;
 }
 
-/* Widens *first and *last by the records of a CPU's pages from byte `at` on; one: only by the first. */
-static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t at, bool one,
-			   uint64_t *first, uint64_t *last, uint64_t *damaged)
+/* Widens *first and *last by the records of a CPU's next pages; one: by the next record. */
+static int part_extent_pages(const struct input *in, const struct page_layout *layout, unsigned int cpu,
+			     struct reader_pages *pages, bool one, uint64_t *first, uint64_t *last,
+			     uint64_t *damaged)
 {
-	const struct reader_info *info = reader_info(in->reader);
-	const struct reader_buffer *b = &info->buffers[buffer];
-	struct page_layout layout = info->layout;
-	struct reader_pages *pages;
 	const uint8_t *data;
-	bool done = false;
-	int ret = reader_pages_open(&pages, in->reader, buffer, cpu);
+	int ret = 1;
 
-	if (ret) {
-		++*damaged;
-		return ret == -ENOMEM ? ret : 0;
-	}
-	layout.size = b->page_size;
-	if (at)
-		reader_pages_seek(pages, at);
-	while (!done && (ret = reader_pages_next(pages, &data)) == 1) {
+	for (bool done = false; !done && (ret = reader_pages_next(pages, &data)) == 1;) {
 		struct page_reader page;
 		struct page_event ev;
-		int more = page_reader_init(&page, &layout, data, layout.size) ?: 1;
+		int more = page_reader_init(&page, layout, data, layout->size) ?: 1;
 
 		while (!done && more == 1 && (more = page_next(&page, &ev)) == 1) {
-			uint64_t ts = filetime_apply(&in->time, b->cpus[cpu].cpu, ev.ts);
+			uint64_t ts = filetime_apply(&in->time, cpu, ev.ts);
 
 			*first = ts < *first ? ts : *first;
 			*last = ts > *last ? ts : *last;
@@ -66,34 +55,51 @@ static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, ui
 		*damaged += more < 0;
 	}
 	*damaged += ret < 0;
-	reader_pages_close(pages);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+/* Reads the first record and the last pages; all pages if these are damaged or have no record. */
+static int part_extent_cpu(const struct input *in, const struct reader_buffer *b, size_t buffer, size_t cpu,
+			   uint64_t *first, uint64_t *last, uint64_t *damaged)
+{
+	struct page_layout layout = reader_info(in->reader)->layout;
+	unsigned int number = b->cpus[cpu].cpu;
+	uint64_t met = 1, end = 0;
+	int ret = 0;
+
+	layout.size = b->page_size;
+	for (int all = 0; all < 2 && !ret && (met || !end); all++) {
+		struct reader_pages *pages = NULL;
+
+		met = 0;
+		ret = reader_pages_open(&pages, in->reader, buffer, cpu);
+		met += ret < 0;
+		if (!ret && !all)
+			ret = part_extent_pages(in, &layout, number, pages, true, first, &end, &met);
+		end = 0;
+		if (!ret && (all || reader_pages_last(pages) == 1))
+			ret = part_extent_pages(in, &layout, number, pages, false, first, &end, &met);
+		reader_pages_close(pages);
+	}
+	*last = end > *last ? end : *last;
+	*damaged += met;
 	return ret == -ENOMEM ? ret : 0;
 }
 
 int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last, uint64_t *damaged)
 {
+	int ret = 0;
+
 	*first = UINT64_MAX;
 	*last = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct reader_info *info = reader_info(in[i].reader);
 
 		for (size_t b = 0; b < info->n_buffers; b++)
-			for (size_t c = 0; c < info->buffers[b].n_cpus; c++) {
-				uint64_t size = info->buffers[b].cpus[c].size,
-					 page = info->buffers[b].page_size;
-				/* the byte of the last page, if that can be known without unpacking */
-				uint64_t at =
-					!strcmp(info->compression, "none") && size >= page ? size - page : 0;
-				int ret = part_extent_cpu(&in[i], b, c, 0, at, first, last, damaged);
-
-				/* without `at` all pages have been read; a last page may be empty */
-				if (!ret && at)
-					ret = part_extent_cpu(&in[i], b, c, at, false, first, last, damaged);
-				if (ret)
-					return ret;
-			}
+			for (size_t c = 0; c < info->buffers[b].n_cpus && !ret; c++)
+				ret = part_extent_cpu(&in[i], &info->buffers[b], b, c, first, last, damaged);
 	}
-	return *first > *last ? -ENODATA : 0;
+	return ret ?: *first > *last ? -ENODATA : 0;
 }
 
 static uint64_t part_time(const struct part_end *e, bool ticks, uint64_t first, uint64_t last, uint64_t open)

@@ -242,6 +242,8 @@ static int next_chunk(struct reader_pages *p)
 	return 1;
 }
 
+#define LAST_PAGE UINT64_MAX
+
 /* Passes over the chunks before the one with that page. */
 static int seek_chunk(struct reader_pages *p, uint64_t page)
 {
@@ -254,7 +256,7 @@ static int seek_chunk(struct reader_pages *p, uint64_t page)
 		p->unpacked = 0;
 	}
 	while ((ret = next_head(p, head)) == 1) {
-		if (page - p->unpacked < head[1]) {
+		if (page - p->unpacked < head[1] || (page == LAST_PAGE && p->chunks == 1)) {
 			p->at -= sizeof(head);
 			break;
 		}
@@ -346,6 +348,19 @@ int reader_pages_seek(struct reader_pages *p, uint64_t at)
 	p->at = p->begin + page;
 	p->unpacked = page;
 	return 1;
+}
+
+int reader_pages_last(struct reader_pages *p)
+{
+	uint64_t size = p->end - p->begin;
+
+	if (!p->zipped)
+		return size < p->page_size ? 0 : reader_pages_seek(p, size - p->page_size);
+	if (p->block && !p->chunks)
+		return reader_pages_seek(p, p->block->at);
+	reader_block_drop(p->block);
+	p->block = NULL;
+	return seek_chunk(p, LAST_PAGE);
 }
 
 const uint8_t *reader_pages_ahead(const struct reader_pages *p)
