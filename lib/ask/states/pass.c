@@ -29,11 +29,12 @@ static void pass_release(void *own)
 	free(o);
 }
 
-/* Calls the part's work() or after() with the steps that it wants. */
-static int pass_part(const struct pass_part *part, bool after, struct pass_own *o, size_t i,
+typedef int pass_call(void *ctx, struct pass_run *run);
+
+/* Calls a function of the part with the steps that it wants. NULL: nothing to do. */
+static int pass_part(const struct pass_part *part, pass_call *call, struct pass_own *o, size_t i,
 		     const struct merge_run *records, size_t worker)
 {
-	int (*call)(void *ctx, struct pass_run *run) = after ? part->after : part->work;
 	bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
 	struct pass_run run = { records, o->steps.v, wanted ? o->steps.n : 0, o->parts[i], worker };
 	int ret = call ? call(part->ctx, &run) : 0;
@@ -53,13 +54,23 @@ static int pass_work(const struct pass *p, const struct merge_run *records, size
 	if (p->set)
 		ret = steps_fill(p->steps, p->t, records, p->set, &o->steps);
 	for (size_t i = 0; i < p->n && !ret; i++)
-		ret = pass_part(&p->parts[i], false, o, i, records, worker);
+		ret = pass_part(&p->parts[i], p->parts[i].work, o, i, records, worker);
 	return ret;
 }
 
 static int pass_run_work(void *ctx, struct pipeline_run *run)
 {
 	return pass_work(ctx, &run->records, run->worker, &run->own);
+}
+
+static int pass_run_first(void *ctx, struct pipeline_run *run)
+{
+	const struct pass *p = ctx;
+	int ret = 0;
+
+	for (size_t i = 0; i < p->n && !ret; i++)
+		ret = pass_part(&p->parts[i], p->parts[i].first, run->own, i, &run->records, run->worker);
+	return ret;
 }
 
 static int pass_run_after(void *ctx, struct pipeline_run *run)
@@ -71,7 +82,7 @@ static int pass_run_after(void *ctx, struct pipeline_run *run)
 	if (p->steps && !p->parts[0].learns)
 		steps_learn(p->steps, &run->records, o->steps.v, o->steps.n);
 	for (size_t i = 0; i < p->n && !ret; i++)
-		ret = pass_part(&p->parts[i], true, o, i, &run->records, run->worker);
+		ret = pass_part(&p->parts[i], p->parts[i].after, o, i, &run->records, run->worker);
 	return ret;
 }
 
@@ -84,9 +95,7 @@ static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worke
 
 int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n)
 {
-	static const struct pipeline_job job = { .work = pass_run_work,
-						 .after = pass_run_after,
-						 .release = pass_release };
+	struct pipeline_job job = { .work = pass_run_work, .after = pass_run_after, .release = pass_release };
 	struct pass p = { .t = t, .steps = steps, .parts = parts, .n = n };
 	size_t n_workers = pipeline_workers();
 	bool order = false;
@@ -96,7 +105,9 @@ int pass_read(struct timeline *t, const struct steps *steps, const struct pass_p
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
 		p.set |= parts[i].steps;
-		order |= parts[i].after != NULL;
+		order |= parts[i].first || parts[i].after;
+		if (parts[i].first)
+			job.first = pass_run_first;
 	}
 	merge_tell_pauses(t->merge);
 	if (order)

@@ -26,14 +26,31 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 
 #define HOLDING_ROOM 1024
 
-static void track_give(struct states *st, struct state_span *span)
+int states_tell(const struct states *st, const struct state_span *span)
 {
-	for (size_t i = 0; span->owner && i < st->n_listeners && !st->error; i++) {
+	int ret = 0;
+
+	for (size_t i = 0; i < st->n_listeners && !ret; i++) {
 		const struct state_listening *l = &st->listeners[i];
 
 		if (l->want & 1u << span->owner->kind)
-			st->error = l->span(l->ctx, span);
+			ret = l->span(l->ctx, span);
 	}
+	return ret;
+}
+
+static void track_give(struct states *st, struct state_span *span)
+{
+	struct state_batch *b = st->batch;
+
+	if (!span->owner || st->error)
+		return;
+	if (!b)
+		st->error = states_tell(st, span);
+	else if (b->n == b->room && array_reach(&b->v, &b->room, b->n + 1, sizeof(*b->v)))
+		st->error = -ENOMEM;
+	else
+		b->v[b->n++] = *span;
 	span->owner = NULL;
 }
 

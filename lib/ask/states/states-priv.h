@@ -109,14 +109,23 @@ struct state_input {
 	uint32_t streams[STATE_BUFFERS_MAX]; /* CPUs that still give records */
 	uint64_t over;			     /* buffers of which none does */
 	uint64_t needed;		     /* buffers that have shown states */
-	uint64_t covered_from, covered_to;   /* when all of them had begun, when the first was over */
-	uint64_t bound;			     /* of a guest's clock at its last event, or 0 */
+	struct state_covered {
+		uint64_t from, to; /* when all of them had begun, when the first was over */
+	} covered;
+	uint64_t bound; /* of a guest's clock at its last event, or 0 */
 	struct state_cpu **cpus;
 	size_t n_cpus;
 	struct state_vcpu *vcpus;
 	LIST_HEAD(state_known, state_task) tasks; /* run known */
 	uint64_t widest;			  /* the greatest of all; UINT64_MAX: some are not known */
 	uint8_t hyp_exit_to[STATE_REASONS];
+};
+
+/* Spans of a run, and what the inputs covered by then. */
+struct state_batch {
+	struct state_span *v;
+	size_t n, room;
+	struct state_covered covered[];
 };
 
 struct states {
@@ -128,6 +137,8 @@ struct states {
 		void *ctx;
 	} * listeners;
 	size_t n_listeners;
+	struct state_batch *batch;	   /* that takes spans; NULL: listeners get them at once */
+	const struct state_covered *shown; /* of the batch whose spans listeners get; NULL: as it is now */
 	int error;
 	bool begun, ended, without_reasons; /* without_reasons: of any input */
 	uint64_t from, now;
@@ -189,6 +200,8 @@ void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool 
 void state_track_end(struct states *st, struct state_track *t);
 /* Gives held spans that no event to come can change. */
 void state_tracks_give(struct states *st);
+/* Calls the listeners that want it. The first result other than 0. */
+int states_tell(const struct states *st, const struct state_span *span);
 
 /* states-derive.c: found or made; NULL: none, or no room (states_left_out), or no memory (st->error). */
 struct state_task *state_task_of(struct states *st, struct state_input *in, int32_t pid);
