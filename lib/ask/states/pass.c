@@ -29,17 +29,25 @@ static void pass_release(void *own)
 	free(o);
 }
 
-typedef int pass_call(void *ctx, struct pass_run *run);
+enum pass_stage { PASS_WORK, PASS_FIRST, PASS_AFTER };
 
-/* Calls a function of the part with the steps that it wants. NULL: nothing to do. */
-static int pass_part(const struct pass_part *part, pass_call *call, struct pass_own *o, size_t i,
-		     const struct merge_run *records, size_t worker)
+/* Calls work(), first() or after() of each part with the steps that it wants. */
+static int pass_parts(const struct pass *p, enum pass_stage stage, struct pass_own *o,
+		      const struct merge_run *records, size_t worker)
 {
-	bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
-	struct pass_run run = { records, o->steps.v, wanted ? o->steps.n : 0, o->parts[i], worker };
-	int ret = call ? call(part->ctx, &run) : 0;
+	int ret = 0;
 
-	o->parts[i] = run.own;
+	for (size_t i = 0; i < p->n && !ret; i++) {
+		const struct pass_part *part = &p->parts[i];
+		bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
+		struct pass_run run = { records, o->steps.v, wanted ? o->steps.n : 0, o->parts[i], worker };
+		int (*call)(void *ctx, struct pass_run *run) = stage == PASS_WORK    ? part->work
+							       : stage == PASS_FIRST ? part->first
+										     : part->after;
+
+		ret = call ? call(part->ctx, &run) : 0;
+		o->parts[i] = run.own;
+	}
 	return ret;
 }
 
@@ -53,9 +61,7 @@ static int pass_work(const struct pass *p, const struct merge_run *records, size
 	o->of = p;
 	if (p->set)
 		ret = steps_fill(p->steps, p->t, records, p->set, &o->steps);
-	for (size_t i = 0; i < p->n && !ret; i++)
-		ret = pass_part(&p->parts[i], p->parts[i].work, o, i, records, worker);
-	return ret;
+	return ret ?: pass_parts(p, PASS_WORK, o, records, worker);
 }
 
 static int pass_run_work(void *ctx, struct pipeline_run *run)
@@ -65,25 +71,17 @@ static int pass_run_work(void *ctx, struct pipeline_run *run)
 
 static int pass_run_first(void *ctx, struct pipeline_run *run)
 {
-	const struct pass *p = ctx;
-	int ret = 0;
-
-	for (size_t i = 0; i < p->n && !ret; i++)
-		ret = pass_part(&p->parts[i], p->parts[i].first, run->own, i, &run->records, run->worker);
-	return ret;
+	return pass_parts(ctx, PASS_FIRST, run->own, &run->records, run->worker);
 }
 
 static int pass_run_after(void *ctx, struct pipeline_run *run)
 {
 	const struct pass *p = ctx;
-	struct pass_own *o = run->own;
-	int ret = 0;
+	const struct pass_own *o = run->own;
 
 	if (p->steps && !p->parts[0].learns)
 		steps_learn(p->steps, &run->records, o->steps.v, o->steps.n);
-	for (size_t i = 0; i < p->n && !ret; i++)
-		ret = pass_part(&p->parts[i], p->parts[i].after, o, i, &run->records, run->worker);
-	return ret;
+	return pass_parts(p, PASS_AFTER, run->own, &run->records, run->worker);
 }
 
 static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worker)

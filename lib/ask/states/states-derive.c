@@ -45,6 +45,7 @@ static void track_give(struct states *st, struct state_span *span)
 
 	if (!span->owner || st->error)
 		return;
+	states_covered(st, span->owner, &span->covered_from, &span->covered_to);
 	if (!b)
 		st->error = states_tell(st, span);
 	else if (b->n == b->room && array_reach(&b->v, &b->room, b->n + 1, sizeof(*b->v)))

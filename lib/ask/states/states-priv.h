@@ -109,23 +109,14 @@ struct state_input {
 	uint32_t streams[STATE_BUFFERS_MAX]; /* CPUs that still give records */
 	uint64_t over;			     /* buffers of which none does */
 	uint64_t needed;		     /* buffers that have shown states */
-	struct state_covered {
-		uint64_t from, to; /* when all of them had begun, when the first was over */
-	} covered;
-	uint64_t bound; /* of a guest's clock at its last event, or 0 */
+	uint64_t covered_from, covered_to;   /* when all of them had begun, when the first was over */
+	uint64_t bound;			     /* of a guest's clock at its last event, or 0 */
 	struct state_cpu **cpus;
 	size_t n_cpus;
 	struct state_vcpu *vcpus;
 	LIST_HEAD(state_known, state_task) tasks; /* run known */
 	uint64_t widest;			  /* the greatest of all; UINT64_MAX: some are not known */
 	uint8_t hyp_exit_to[STATE_REASONS];
-};
-
-/* Spans of a run, and what the inputs covered by then. */
-struct state_batch {
-	struct state_span *v;
-	size_t n, room;
-	struct state_covered covered[];
 };
 
 struct states {
@@ -137,8 +128,10 @@ struct states {
 		void *ctx;
 	} * listeners;
 	size_t n_listeners;
-	struct state_batch *batch;	   /* that takes spans; NULL: listeners get them at once */
-	const struct state_covered *shown; /* of the batch whose spans listeners get; NULL: as it is now */
+	struct state_batch {
+		struct state_span *v;
+		size_t n, room;
+	} * batch; /* that takes spans; NULL: listeners get them at once */
 	int error;
 	bool begun, ended, without_reasons; /* without_reasons: of any input */
 	uint64_t from, now;

@@ -15,7 +15,7 @@ static void input_begin(const struct states *st, struct state_input *in, const s
 
 	in->in = of;
 	in->index = (uint16_t)(in - st->in);
-	in->covered.to = UINT64_MAX;
+	in->covered_to = UINT64_MAX;
 	in->widest = of->time.shift.bounds || !of->guest ? filetime_widest_bound(&of->time) : UINT64_MAX;
 	in->x86 = exit && tep_find_field(exit, "exit_reason");
 	for (unsigned int i = 0; i < STATE_REASONS; i++) {
@@ -169,7 +169,7 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 		if (in->buffer[s->kind] != buffer)
 			return 0;
 		if (!(in->needed & 1ull << buffer))
-			in->covered.from = st->now;
+			in->covered_from = st->now;
 		in->needed |= 1ull << buffer;
 	}
 	st->cause = (struct state_event){ s->ts, s->cpu, s->input, s->buffer, s->kind };
@@ -179,8 +179,8 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 		st->cause_bound = in->bound = in->in->guest ? filetime_bound(&in->in->time, raw) : 0;
 	if (s->kind == STEP_END) {
 		if (in->streams[buffer] && !--in->streams[buffer]) {
-			if (in->needed & 1ull << buffer && st->now < in->covered.to)
-				in->covered.to = st->now;
+			if (in->needed & 1ull << buffer && st->now < in->covered_to)
+				in->covered_to = st->now;
 			state_gap_over(st, in, buffer);
 		}
 		return st->error;
@@ -256,31 +256,24 @@ int states_run(void *states, struct pass_run *run)
 static int states_first(void *states, struct pass_run *run)
 {
 	struct states *st = states;
-	struct state_batch *b =
-		run->own ?: (run->own = calloc(1, sizeof(*b) + st->n * sizeof(b->covered[0])));
 	int ret;
 
-	if (!b)
+	st->batch = run->own = run->own ?: calloc(1, sizeof(*st->batch));
+	if (!st->batch)
 		return -ENOMEM;
-	b->n = 0;
-	st->batch = b;
+	st->batch->n = 0;
 	ret = states_run(st, run);
 	st->batch = NULL;
-	for (size_t i = 0; i < st->n; i++)
-		b->covered[i] = st->in[i].covered;
 	return ret;
 }
 
 static int states_after(void *states, struct pass_run *run)
 {
-	struct states *st = states;
-	struct state_batch *b = run->own;
+	const struct state_batch *b = run->own;
 	int ret = 0;
 
-	st->shown = b->covered;
 	for (size_t i = 0; i < b->n && !ret; i++)
-		ret = states_tell(st, &b->v[i]);
-	st->shown = NULL;
+		ret = states_tell(states, &b->v[i]);
 	return ret;
 }
 
@@ -321,13 +314,13 @@ uint64_t states_to(const struct states *st)
 
 void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to)
 {
-	*from = st->from;
-	*to = st->shown ? UINT64_MAX : st->now; /* no span that is shown ends later */
-	for (const struct state_input *in = &st->in [o->input]; in; in = in->host) {
-		const struct state_covered *c = st->shown ? &st->shown[in->index] : &in->covered;
+	const struct state_input *in = &st->in[o->input];
 
-		*from = c->from > *from ? c->from : *from;
-		*to = c->to < *to ? c->to : *to;
+	*from = st->from;
+	*to = st->now;
+	for (; in; in = in->host) {
+		*from = in->covered_from > *from ? in->covered_from : *from;
+		*to = in->covered_to < *to ? in->covered_to : *to;
 	}
 }
 
