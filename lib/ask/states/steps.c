@@ -477,11 +477,6 @@ const char *steps_comm(const struct steps *s, size_t input, int32_t pid)
 	return steps_comm_at(s, input, pid, UINT64_MAX);
 }
 
-uint32_t steps_names(const struct steps *s, size_t input)
-{
-	return (uint32_t)s->v[input].names->changes;
-}
-
 const char *steps_task(const struct steps *s, const struct inputs *in, size_t input, int32_t pid, uint64_t ts,
 		       char out[STEPS_TASK_MAX])
 {

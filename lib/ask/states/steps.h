@@ -107,8 +107,6 @@ void steps_learn(const struct steps *s, const struct merge_run *run, const struc
  * NULL: not known. Valid until steps_close.
  */
 const char *steps_comm(const struct steps *s, size_t input, int32_t pid);
-/* Returns another number as soon as a task of that file has another name. */
-uint32_t steps_names(const struct steps *s, size_t input);
 
 #define STEPS_TASK_MAX 96
 /* "Guest:1" of a vCPU's thread that the file names, else the task as it was called then: "hog-620"; in out.

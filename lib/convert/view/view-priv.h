@@ -61,6 +61,8 @@ struct view_loss {
 
 #define VIEW_LOSSES_MAX 20000 /* in a page */
 
+#define VIEW_SEEN 256
+
 /* All that the page shows. Zero-initialised = empty. */
 struct view {
 	bool full, bad;
@@ -73,6 +75,10 @@ struct view {
 	uint64_t left_out; /* vCPUs and tasks beyond those that can be followed */
 	struct arena texts;
 	char **words; /* words[0]: "" */
+	struct view_seen {
+		const char *text;
+		uint32_t word;
+	} seen[VIEW_SEEN]; /* texts by their address */
 	struct view_lane *lanes;
 	struct view_label *labels;
 	struct view_span *spans;
@@ -89,12 +95,13 @@ void view_open(struct view *v, uint64_t from, uint64_t to);
 void view_release(struct view *v);
 /* The bucket of a time. */
 uint64_t view_bucket(const struct view *v, uint64_t ts);
-/* The index of a word; NULL: 0. Without memory v->bad, and view_place() fails. */
+/* The index of a word. Without memory v->bad, and view_add() fails. */
+uint32_t view_word_of(struct view *v, const char *text);
+/* The same of one that keeps its address and its text until the end; NULL: 0. */
 uint32_t view_word(struct view *v, const char *text);
-/* The indices of a lane and a label, which are added if they are new. */
-int view_place(struct view *v, const struct view_lane *lane, const struct view_label *label,
-	       uint32_t *lane_at, uint32_t *label_at);
-int view_add(struct view *v, const struct view_span *span);
+/* Adds a span of that lane and label, whose own indices are filled here. */
+int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
+	     struct view_span span);
 /* After the last span: orders all of it, and keeps VIEW_SPANS spans. */
 int view_finish(struct view *v);
 

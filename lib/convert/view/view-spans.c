@@ -8,7 +8,7 @@ void view_open(struct view *v, uint64_t from, uint64_t to)
 	v->from = from;
 	v->to = to > from ? to : from + 1;
 	v->width = (v->to - v->from) / VIEW_BUCKETS + 1;
-	view_word(v, "");
+	view_word_of(v, "");
 }
 
 void view_release(struct view *v)
@@ -32,13 +32,13 @@ static bool view_word_same(const void *array, size_t index, const void *wanted)
 	return !strcmp(((char *const *)array)[index], wanted);
 }
 
-uint32_t view_word(struct view *v, const char *text)
+uint32_t view_word_of(struct view *v, const char *text)
 {
-	size_t len = text ? strlen(text) : 0, at;
+	size_t len = strlen(text), at;
 	uint32_t hash = map_hash_bytes(text, len);
 	char *copy;
 
-	at = text ? map_find(&v->by_word, hash, view_word_same, v->words, text) : 0;
+	at = map_find(&v->by_word, hash, view_word_same, v->words, text);
 	if (at != MAP_NONE)
 		return (uint32_t)at;
 	copy = arena_alloc(&v->texts, len + 1);
@@ -48,6 +48,15 @@ uint32_t view_word(struct view *v, const char *text)
 	}
 	memcpy(copy, text, len + 1);
 	return (uint32_t)v->n_words - 1;
+}
+
+uint32_t view_word(struct view *v, const char *text)
+{
+	struct view_seen *seen = &v->seen[map_hash((uintptr_t)text) % VIEW_SEEN];
+
+	if (text && seen->text != text)
+		*seen = (struct view_seen){ text, view_word_of(v, text) };
+	return text ? seen->word : 0;
 }
 
 static bool view_lane_same(const void *array, size_t index, const void *wanted)
@@ -60,19 +69,22 @@ static bool view_label_same(const void *array, size_t index, const void *wanted)
 	return !memcmp((const struct view_label *)array + index, wanted, sizeof(struct view_label));
 }
 
-/* The index of an entry without padding that is or becomes one of an array's. */
-static int view_index(struct map *m, map_same *same, void *array, size_t *n, const void *entry, size_t size,
-		      uint32_t *index)
+/* The index of an entry without padding that is or becomes one of an array's. Inline, and with it `same`:
+ * each span has two. */
+static inline int view_index(struct map *m, uint32_t hash, map_same *same, void *array, size_t *n,
+			     const void *entry, size_t size, uint32_t *index)
 {
-	uint32_t hash = map_hash_bytes(entry, size);
-	void *entries;
 	size_t at;
+	void *entries;
 
 	memcpy(&entries, array, sizeof(entries));
 	at = map_find(m, hash, same, entries, entry);
-	if (at == MAP_NONE && map_push(m, hash, array, n, entry, size))
-		return -ENOMEM;
-	*index = (uint32_t)(at == MAP_NONE ? *n - 1 : at);
+	if (at == MAP_NONE) {
+		if (map_push(m, hash, array, n, entry, size))
+			return -ENOMEM;
+		at = *n - 1;
+	}
+	*index = (uint32_t)at;
 	return 0;
 }
 
@@ -153,25 +165,27 @@ static int view_fold(struct view *v, size_t keep)
 	return ret;
 }
 
-int view_place(struct view *v, const struct view_lane *lane, const struct view_label *label,
-	       uint32_t *lane_at, uint32_t *label_at)
+int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
+	     struct view_span span)
 {
-	if (v->bad ||
-	    view_index(&v->by_lane, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane), lane_at))
-		return -ENOMEM;
-	return view_index(&v->by_label, view_label_same, &v->labels, &v->n_labels, label, sizeof(*label),
-			  label_at);
-}
+	uint64_t of_lane = (uint64_t)(uint32_t)lane->pid << 32 | (lane->number << 8 ^ lane->input << 4);
+	uint64_t of_tasks = (uint64_t)(uint32_t)label->pid << 32 | (uint32_t)label->other_pid;
+	uint64_t of_words = (uint64_t)label->reason << 32 | (label->task << 8 ^ label->other << 4);
+	uint32_t lane_hash = map_hash(map_hash(of_lane) ^ (lane->name << 3 | lane->kind));
+	uint32_t label_hash = map_hash(map_hash(of_words) ^ of_tasks ^ (label->state << 8 ^ label->class));
 
-int view_add(struct view *v, const struct view_span *span)
-{
-	if (!v->full && v->n_spans == 2 * VIEW_SPANS && view_fold(v, VIEW_SPANS))
+	if (v->bad ||
+	    view_index(&v->by_lane, lane_hash, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
+		       &span.lane) ||
+	    view_index(&v->by_label, label_hash, view_label_same, &v->labels, &v->n_labels, label,
+		       sizeof(*label), &span.label) ||
+	    (!v->full && v->n_spans == 2 * VIEW_SPANS && view_fold(v, VIEW_SPANS)))
 		return -ENOMEM;
-	if (v->folded && span->to - span->from <= v->least)
-		return view_sum(v, span);
+	if (v->folded && span.to - span.from <= v->least)
+		return view_sum(v, &span);
 	if (array_reach(&v->spans, &v->spans_room, v->n_spans + 1, sizeof(*v->spans)))
 		return -ENOMEM;
-	v->spans[v->n_spans++] = *span;
+	v->spans[v->n_spans++] = span;
 	return 0;
 }
 

@@ -14,16 +14,6 @@ struct view_stream {
 	uint64_t since;
 };
 
-/* The lane and the label of spans with the same numbers. */
-struct view_met {
-	struct view_key {
-		uint64_t reason, class;
-		uint32_t kind; /* 1 + that of its owner; 0: a visit, or none yet */
-		uint32_t owner, cpu, states, other, other_input, names, other_names;
-	} is;
-	uint32_t lane, label;
-};
-
 struct view_reader {
 	const struct view_job *job;
 	const struct reading *of;
@@ -31,21 +21,7 @@ struct view_reader {
 	struct view view;
 	size_t n_rates; /* of all threads */
 	struct view_cases *cases;
-	struct view_met met[1024];
 };
-
-/* Its place among those that were met, where *known: with their lane and label. */
-static struct view_met *view_met_of(struct view_reader *r, const struct view_key *key, bool *known)
-{
-	uint64_t states = (uint64_t)key->owner << 40 ^ (uint64_t)key->cpu << 32 ^ key->states;
-	struct view_met *met = &r->met[map_hash(map_hash(key->reason ^ key->class << 32) ^ states ^
-						(uint64_t)key->other << 16) %
-				       ARRAY_SIZE(r->met)];
-
-	*known = !memcmp(&met->is, key, sizeof(*key));
-	met->is = *key;
-	return met;
-}
 
 static uint32_t view_bound(uint64_t ns)
 {
@@ -80,9 +56,9 @@ static void view_state_case(struct view_reader *r, const struct state_span *s)
 							      .to = s->to });
 }
 
-/* Its lane and label. */
-static int view_state_place(struct view_reader *r, const struct state_span *s, struct view_met *met)
+static int view_state(void *reader, const struct state_span *s)
 {
+	struct view_reader *r = reader;
 	struct view *v = &r->view;
 	const struct state_owner *o = s->owner;
 	bool vcpu = o->kind == STATE_OF_VCPU, exit = s->why == STEP_KVM_EXIT && s->class < 64;
@@ -91,7 +67,12 @@ static int view_state_place(struct view_reader *r, const struct state_span *s, s
 	};
 	struct view_label label = { .coarse = s->coarse };
 
+	view_state_case(r, s);
+	/* a CPU's lane has what runs there; a task that sleeps or waits is on none */
 	if (!vcpu && s->state != STATE_RUNNING && s->state != STATE_STOLEN) {
+		if (o->kind != STATE_OF_GUEST_TASK ||
+		    (s->state != STATE_RUNNABLE && s->state != STATE_SLEEPING))
+			return 0;
 		lane.kind = VIEW_TASK;
 		lane.number = UINT32_MAX;
 		lane.pid = o->pid;
@@ -114,44 +95,12 @@ static int view_state_place(struct view_reader *r, const struct state_span *s, s
 		label.other_pid = s->other;
 		label.other = view_task(r, s->other_input, s->other);
 	}
-	return view_place(v, &lane, &label, &met->lane, &met->label);
-}
-
-static int view_state(void *reader, const struct state_span *s)
-{
-	struct view_reader *r = reader;
-	const struct state_owner *o = s->owner;
-	bool other = s->other_input != STATE_NO_INPUT, known;
-	const struct view_key key = {
-		.reason = s->reason,
-		.class = s->class,
-		.kind = 1 + o->kind,
-		.owner = o->index,
-		.cpu = s->cpu,
-		.states = s->state | s->by << 8 | s->why << 16 | (uint32_t)s->coarse << 24,
-		.other = (uint32_t)s->other,
-		.other_input = s->other_input,
-		.names = steps_names(r->of->steps, o->input),
-		.other_names = other ? steps_names(r->of->steps, s->other_input) : 0,
-	};
-	struct view_met *met;
-
-	view_state_case(r, s);
-	/* a CPU's lane has what runs there; a task that sleeps or waits is on none */
-	if (o->kind != STATE_OF_VCPU && s->state != STATE_RUNNING && s->state != STATE_STOLEN &&
-	    (o->kind != STATE_OF_GUEST_TASK || (s->state != STATE_RUNNABLE && s->state != STATE_SLEEPING)))
-		return 0;
-	met = view_met_of(r, &key, &known);
-	if (!known && view_state_place(r, s, met))
-		return -ENOMEM;
-	return view_add(&r->view,
-			&(struct view_span){ .from = s->from,
-					     .to = s->to,
-					     .lane = met->lane,
-					     .label = met->label,
-					     .from_bound = view_bound(s->from_bound),
-					     .to_bound = view_bound(s->to_bound),
-					     .cpu = o->kind == STATE_OF_VCPU ? s->cpu : UINT32_MAX });
+	return view_add(v, &lane, &label,
+			(struct view_span){ .from = s->from,
+					    .to = s->to,
+					    .from_bound = view_bound(s->from_bound),
+					    .to_bound = view_bound(s->to_bound),
+					    .cpu = vcpu ? s->cpu : UINT32_MAX });
 }
 
 /* A span that a program marks, in the lane of those with as many around them. */
@@ -165,24 +114,28 @@ static int view_mark(void *reader, const struct markers_span *s)
 		.number = (uint32_t)s->n - 1,
 		.guest = UINT32_MAX,
 		.pid = s->client ? 0 : s->pid,
-		.name = s->client ? view_word(v, s->client) : 0,
+		.name = s->client ? view_word_of(v, s->client) : 0,
 	};
 	const struct view_label label = { .state = view_word(v, s->names[s->n - 1]),
 					  .task = s->client ? 0 : view_task(r, s->input, s->pid),
 					  .pid = lane.pid };
 
-	struct view_span span = { .from = s->from, .to = s->to, .cpu = UINT32_MAX };
-
-	if (s->to <= s->from)
-		return 0;
-	return view_place(v, &lane, &label, &span.lane, &span.label) ?: view_add(v, &span);
+	return s->to <= s->from
+		       ? 0
+		       : view_add(v, &lane, &label,
+				  (struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
 
 static int view_visit(struct view_reader *r, const struct span *s)
 {
-	struct view *v = &r->view;
-	struct view_met *met;
-	bool known;
+	struct view_lane lane = {
+		.kind = VIEW_HYP, .input = s->machine, .number = s->cpu, .guest = UINT32_MAX
+	};
+	const char *why = steps_why(r->of->steps, &r->of->in->v[s->machine], s->machine, s->why);
+	struct view_label label = { .state = view_word(&r->view, "hypervisor"),
+				    .reason = view_word(&r->view, why),
+				    .task = view_task(r, s->machine, s->pid),
+				    .pid = s->pid > 0 ? s->pid : 0 };
 
 	if (s->end != SPAN_PAIRED || s->to <= s->from)
 		return 0;
@@ -192,31 +145,8 @@ static int view_visit(struct view_reader *r, const struct span *s)
 						      .guest = UINT32_MAX,
 						      .from = s->from,
 						      .to = s->to });
-	met = view_met_of(r,
-			  &(struct view_key){ .reason = s->why,
-					      .owner = s->machine,
-					      .cpu = s->cpu,
-					      .other = (uint32_t)s->pid,
-					      .names = steps_names(r->of->steps, s->machine) },
-			  &known);
-	if (!known) {
-		const struct view_lane lane = {
-			.kind = VIEW_HYP, .input = s->machine, .number = s->cpu, .guest = UINT32_MAX
-		};
-		const char *why = steps_why(r->of->steps, &r->of->in->v[s->machine], s->machine, s->why);
-		const struct view_label label = { .state = view_word(v, "hypervisor"),
-						  .reason = view_word(v, why),
-						  .task = view_task(r, s->machine, s->pid),
-						  .pid = s->pid > 0 ? s->pid : 0 };
-
-		if (view_place(v, &lane, &label, &met->lane, &met->label))
-			return -ENOMEM;
-	}
-	return view_add(v, &(struct view_span){ .from = s->from,
-						.to = s->to,
-						.lane = met->lane,
-						.label = met->label,
-						.cpu = UINT32_MAX });
+	return view_add(&r->view, &lane, &label,
+			(struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
 
 static int view_loss(struct view_reader *r, const struct view_stream *stream, const struct step *s)
