@@ -77,7 +77,7 @@ static int part_extent_cpu(const struct input *in, const struct reader_buffer *b
 		if (!ret && !all)
 			ret = part_extent_pages(in, &layout, number, pages, true, first, &end, &met);
 		end = 0;
-		if (!ret && (all || reader_pages_last(pages) == 1))
+		if (!ret && (all || reader_pages_seek(pages, READER_LAST) == 1))
 			ret = part_extent_pages(in, &layout, number, pages, false, first, &end, &met);
 		reader_pages_close(pages);
 	}

@@ -9,8 +9,9 @@
 /* A CPU of a buffer. */
 struct view_stream {
 	struct visit visit;
-	bool hyp;  /* it has the hypervisor's events */
-	bool lost; /* events are missing since then */
+	uint32_t *rates; /* of its machine */
+	bool hyp;	 /* it has the hypervisor's events */
+	bool lost;	 /* events are missing since then */
 	uint64_t since;
 };
 
@@ -19,7 +20,6 @@ struct view_reader {
 	const struct reading *of;
 	struct view_stream *streams;
 	struct view view;
-	size_t n_rates; /* of all threads */
 	struct view_cases *cases;
 };
 
@@ -164,14 +164,13 @@ static int view_loss(struct view_reader *r, const struct view_stream *stream, co
 	return v->n_losses < VIEW_LOSSES_MAX ? array_push(&v->losses, &v->n_losses, &loss, sizeof(loss)) : 0;
 }
 
-/* Counts the records of each machine in each bucket, by threads with numbers of their own. */
-static int view_work(void *reader, struct pass_run *run)
+static int view_after(void *reader, struct pass_run *run)
 {
-	const struct view_reader *r = reader;
-	const struct merge *of = r->of->timeline->merge;
-	uint32_t *rates = r->view.rates + run->worker * r->of->in->n * VIEW_BUCKETS;
-	uint64_t begin = 1, end = 0, bucket = 0;
+	struct view_reader *r = reader;
+	uint64_t bucket = 0, begin = UINT64_MAX, end = 0;
+	int ret = 0;
 
+	r->view.records += run->records->n;
 	for (const struct merge_record *m = run->records->v; m < run->records->v + run->records->n; m++) {
 		if (m->ts < begin || m->ts >= end) {
 			bucket = view_bucket(&r->view, m->ts);
@@ -179,17 +178,8 @@ static int view_work(void *reader, struct pass_run *run)
 			end = begin + r->view.width;
 		}
 		if (m->data)
-			rates[merge_stream(of, m)->input * VIEW_BUCKETS + bucket]++;
+			r->streams[m->stream].rates[bucket]++;
 	}
-	return 0;
-}
-
-static int view_after(void *reader, struct pass_run *run)
-{
-	struct view_reader *r = reader;
-	int ret = 0;
-
-	r->view.records += run->records->n;
 	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
 		struct view_stream *stream = &r->streams[s->stream];
 		struct span done;
@@ -237,10 +227,11 @@ int view_join(struct view_reader **out, const struct view_job *job)
 	*r = (struct view_reader){ .job = job, .of = of, .view.full = job->full };
 	view_open(&r->view, from, to);
 	r->streams = calloc(merge_streams(m) + 1, sizeof(*r->streams));
-	r->n_rates = pipeline_workers() * of->in->n * VIEW_BUCKETS;
-	r->view.rates = calloc(r->n_rates + 1, sizeof(*r->view.rates));
+	r->view.rates = calloc((of->in->n + 1) * VIEW_BUCKETS, sizeof(*r->view.rates));
 	if (!r->streams || !r->view.rates)
 		return -ENOMEM;
+	for (size_t i = 0; i < merge_streams(m); i++)
+		r->streams[i].rates = r->view.rates + merge_stream_at(m, i)->input * VIEW_BUCKETS;
 	ret = reading_markers(of);
 	ret = ret ?: reading_states(of, STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS, view_state, r);
 	ret = ret ?: view_cases_open(&r->cases, job);
@@ -250,7 +241,6 @@ int view_join(struct view_reader **out, const struct view_job *job)
 	reading_add(of, (struct pass_part){ .ctx = r,
 					    .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
 						     STEP_SET(STEP_HYP_OTHER),
-					    .work = view_work,
 					    .after = view_after });
 	return 0;
 }
@@ -260,8 +250,6 @@ int view_data(struct view_reader *r, struct buf *data)
 	struct buf plain = { 0 };
 	int ret;
 
-	for (size_t n = r->of->in->n * VIEW_BUCKETS, i = n; i < r->n_rates; i++)
-		r->view.rates[i % n] += r->view.rates[i];
 	r->view.left_out = states_left_out(r->of->states);
 	for (size_t i = 0; i < r->view.n_losses; i++)
 		r->view.losses[i].hyp = r->streams[r->view.losses[i].stream].hyp;
