@@ -32,22 +32,32 @@ int part_parse(const char *text, struct time_part *w)
 	return part_parse_end(from, &w->from) || part_parse_end(comma + 1, &w->to) ? -EINVAL : 0;
 }
 
-/* Widens *first and *last by the records of a CPU's next pages; one: by the next record. */
-static int part_extent_pages(const struct input *in, const struct page_layout *layout, unsigned int cpu,
-			     struct reader_pages *pages, bool one, uint64_t *first, uint64_t *last,
-			     uint64_t *damaged)
+/* Part of a CPU's records. */
+struct part_cpu {
+	const struct input *in;
+	unsigned int cpu;
+	uint64_t from, to; /* records at from <= corrected time < to; to 0: all */
+	struct page_layout layout;
+	struct reader_pages *pages;
+};
+
+/* Widens *first and *last by the next records; one: by the next one. */
+static int part_cpu_next(const struct part_cpu *c, bool one, uint64_t *first, uint64_t *last,
+			 uint64_t *damaged)
 {
 	const uint8_t *data;
 	int ret = 1;
 
-	for (bool done = false; !done && (ret = reader_pages_next(pages, &data)) == 1;) {
+	for (bool done = false; !done && (ret = reader_pages_next(c->pages, &data)) == 1;) {
 		struct page_reader page;
 		struct page_event ev;
-		int more = page_reader_init(&page, layout, data, layout->size) ?: 1;
+		int more = page_reader_init(&page, &c->layout, data, c->layout.size) ?: 1;
 
 		while (!done && more == 1 && (more = page_next(&page, &ev)) == 1) {
-			uint64_t ts = filetime_apply(&in->time, cpu, ev.ts);
+			uint64_t ts = filetime_apply(&c->in->time, c->cpu, ev.ts);
 
+			if (c->to && (ts < c->from || ts >= c->to))
+				continue;
 			*first = ts < *first ? ts : *first;
 			*last = ts > *last ? ts : *last;
 			done = one;
@@ -58,28 +68,27 @@ static int part_extent_pages(const struct input *in, const struct page_layout *l
 	return ret == -ENOMEM ? ret : 0;
 }
 
-/* Reads the first record and the last pages; all pages if these are damaged or have no record. */
-static int part_extent_cpu(const struct input *in, const struct reader_buffer *b, size_t buffer, size_t cpu,
-			   uint64_t *first, uint64_t *last, uint64_t *damaged)
+int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t from, uint64_t to,
+		    uint64_t *first, uint64_t *last, uint64_t *damaged)
 {
-	struct page_layout layout = reader_info(in->reader)->layout;
-	unsigned int number = b->cpus[cpu].cpu;
+	const struct reader_info *info = reader_info(in->reader);
+	const struct reader_buffer *b = &info->buffers[buffer];
+	struct part_cpu c = { in, b->cpus[cpu].cpu, from, to, info->layout, NULL };
 	uint64_t met = 1, end = 0;
 	int ret = 0;
 
-	layout.size = b->page_size;
+	c.layout.size = b->page_size;
+	/* the first record and the last pages; all pages if these are damaged or have no record */
 	for (int all = 0; all < 2 && !ret && (met || !end); all++) {
-		struct reader_pages *pages = NULL;
-
-		met = 0;
-		ret = reader_pages_open(&pages, in->reader, buffer, cpu);
-		met += ret < 0;
+		c.pages = NULL;
+		ret = reader_pages_open(&c.pages, in->reader, buffer, cpu);
+		met = ret < 0;
 		if (!ret && !all)
-			ret = part_extent_pages(in, &layout, number, pages, true, first, &end, &met);
+			ret = part_cpu_next(&c, true, first, &end, &met);
 		end = 0;
-		if (!ret && (all || reader_pages_seek(pages, READER_LAST) == 1))
-			ret = part_extent_pages(in, &layout, number, pages, false, first, &end, &met);
-		reader_pages_close(pages);
+		if (!ret && (all || reader_pages_seek(c.pages, READER_LAST) == 1))
+			ret = part_cpu_next(&c, false, first, &end, &met);
+		reader_pages_close(c.pages);
 	}
 	*last = end > *last ? end : *last;
 	*damaged += met;
@@ -97,7 +106,7 @@ int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *las
 
 		for (size_t b = 0; b < info->n_buffers; b++)
 			for (size_t c = 0; c < info->buffers[b].n_cpus && !ret; c++)
-				ret = part_extent_cpu(&in[i], &info->buffers[b], b, c, first, last, damaged);
+				ret = part_extent_cpu(&in[i], b, c, 0, 0, first, last, damaged);
 	}
 	return ret ?: *first > *last ? -ENODATA : 0;
 }

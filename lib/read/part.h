@@ -31,6 +31,9 @@ int part_parse(const char *text, struct time_part *w);
  * are met. -ENODATA: no records; -ENOMEM.
  */
 int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last, uint64_t *damaged);
+/* The same of one CPU, as numbered in the buffer's list, between two times (to 0: all); widens both. */
+int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t from, uint64_t to,
+		    uint64_t *first, uint64_t *last, uint64_t *damaged);
 /*
  * Sets the part of the inputs' time that their timelines read. Reads the files for their first and last
  * times. -EINVAL (logged): no record can lie in it; -ENOMEM.
