@@ -16,15 +16,18 @@ struct pass_own {
 	const struct pass *of;
 	struct step_batch steps;
 	void *parts[PASS_PARTS_MAX];
+	struct buf out[PASS_PARTS_MAX];
 };
 
 static void pass_release(void *own)
 {
 	struct pass_own *o = own;
 
-	for (size_t i = 0; i < o->of->n; i++)
+	for (size_t i = 0; i < o->of->n; i++) {
 		if (o->parts[i] && o->of->parts[i].release)
 			o->of->parts[i].release(o->parts[i]);
+		buf_release(&o->out[i]);
+	}
 	step_batch_release(&o->steps);
 	free(o);
 }
@@ -40,11 +43,14 @@ static int pass_parts(const struct pass *p, enum pass_stage stage, struct pass_o
 	for (size_t i = 0; i < p->n && !ret; i++) {
 		const struct pass_part *part = &p->parts[i];
 		bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
-		struct pass_run run = { records, o->steps.v, wanted ? o->steps.n : 0, o->parts[i], worker };
+		struct pass_run run = { records,     o->steps.v, wanted ? o->steps.n : 0,
+					o->parts[i], &o->out[i], worker };
 		int (*call)(void *ctx, struct pass_run *run) = stage == PASS_WORK    ? part->work
 							       : stage == PASS_FIRST ? part->first
 										     : part->after;
 
+		if (stage == PASS_WORK)
+			run.out->len = 0;
 		ret = call ? call(part->ctx, &run) : 0;
 		o->parts[i] = run.own;
 	}

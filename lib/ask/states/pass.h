@@ -9,8 +9,9 @@ struct pass_run {
 	const struct merge_run *records;
 	const struct step *steps; /* of those records, for any part; none if this one wants none */
 	size_t n_steps;
-	void *own;     /* the part's, NULL at first; kept for later runs */
-	size_t worker; /* in work(): who does it, below pipeline_workers() */
+	void *own;	 /* the part's, NULL at first; kept for later runs */
+	struct buf *out; /* the part's, empty in work() */
+	size_t worker;	 /* in work(): who does it, below pipeline_workers() */
 };
 
 struct pass_part {

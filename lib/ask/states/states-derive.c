@@ -41,17 +41,13 @@ int states_tell(const struct states *st, const struct state_span *span)
 
 static void track_give(struct states *st, struct state_span *span)
 {
-	struct state_batch *b = st->batch;
-
 	if (!span->owner || st->error)
 		return;
 	states_covered(st, span->owner, &span->covered_from, &span->covered_to);
-	if (!b)
-		st->error = states_tell(st, span);
-	else if (b->n == b->room && array_reach(&b->v, &b->room, b->n + 1, sizeof(*b->v)))
-		st->error = -ENOMEM;
+	if (st->spans)
+		buf_add(st->spans, span, sizeof(*span));
 	else
-		b->v[b->n++] = *span;
+		st->error = states_tell(st, span);
 	span->owner = NULL;
 }
 

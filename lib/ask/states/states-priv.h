@@ -128,10 +128,7 @@ struct states {
 		void *ctx;
 	} * listeners;
 	size_t n_listeners;
-	struct state_batch {
-		struct state_span *v;
-		size_t n, room;
-	} * batch; /* that takes spans; NULL: listeners get them at once */
+	struct buf *spans; /* that takes them; NULL: listeners get them at once */
 	int error;
 	bool begun, ended, without_reasons; /* without_reasons: of any input */
 	uint64_t from, now;

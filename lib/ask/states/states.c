@@ -258,38 +258,27 @@ static int states_first(void *states, struct pass_run *run)
 	struct states *st = states;
 	int ret;
 
-	st->batch = run->own = run->own ?: calloc(1, sizeof(*st->batch));
-	if (!st->batch)
-		return -ENOMEM;
-	st->batch->n = 0;
+	st->spans = run->out;
 	ret = states_run(st, run);
-	st->batch = NULL;
-	return ret;
+	st->spans = NULL;
+	return ret ?: buf_status(run->out);
 }
 
 static int states_after(void *states, struct pass_run *run)
 {
-	const struct state_batch *b = run->own;
+	const struct state_span *s = (const void *)run->out->data;
 	int ret = 0;
 
-	for (size_t i = 0; i < b->n && !ret; i++)
-		ret = states_tell(states, &b->v[i]);
+	for (size_t n = run->out->len / sizeof(*s); n && !ret; n--)
+		ret = states_tell(states, s++);
 	return ret;
-}
-
-static void states_release(void *batch)
-{
-	free(((struct state_batch *)batch)->v);
-	free(batch);
 }
 
 struct pass_part states_part(struct states *st)
 {
-	return (struct pass_part){ .ctx = st,
-				   .steps = STATES_STEPS,
-				   .first = states_first,
-				   .after = states_after,
-				   .release = states_release };
+	return (struct pass_part){
+		.ctx = st, .steps = STATES_STEPS, .first = states_first, .after = states_after
+	};
 }
 
 int states_end(struct states *st)
