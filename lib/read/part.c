@@ -95,7 +95,8 @@ int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t 
 	return ret == -ENOMEM ? ret : 0;
 }
 
-int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last, uint64_t *damaged)
+int part_extent(const struct input *in, size_t n, uint64_t from, uint64_t to, uint64_t *first, uint64_t *last,
+		uint64_t *damaged)
 {
 	int ret = 0;
 
@@ -106,7 +107,7 @@ int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *las
 
 		for (size_t b = 0; b < info->n_buffers; b++)
 			for (size_t c = 0; c < info->buffers[b].n_cpus && !ret; c++)
-				ret = part_extent_cpu(&in[i], b, c, 0, 0, first, last, damaged);
+				ret = part_extent_cpu(&in[i], b, c, from, to, first, last, damaged);
 	}
 	return ret ?: *first > *last ? -ENODATA : 0;
 }
@@ -141,7 +142,7 @@ int part_resolve(const struct time_part *w, struct inputs *in, const struct log 
 	uint64_t first, last, *from = &in->from, *to = &in->to;
 	bool ticks = inputs_in_ticks(in);
 	char text[2][32];
-	int ret = part_extent(in->v, in->n, &first, &last, &in->damaged);
+	int ret = part_extent(in->v, in->n, 0, 0, &first, &last, &in->damaged);
 
 	if (ret && ret != -ENODATA)
 		return ret;

@@ -198,8 +198,7 @@ static struct slot *slot_find(struct pipeline *p, size_t worker, bool any, enum 
 	return s < end ? s : NULL;
 }
 
-/* Calls first() or after() for all such runs whose turn it is. False: there are none, or another thread is at
- * it. */
+/* Calls first() or after() for the runs whose turn it is. False: there are none, or a thread is at it. */
 static bool pipeline_give(struct pipeline *p, size_t worker, bool any, bool after)
 {
 	enum slot_state ready = after ? SLOT_FIRST : SLOT_DONE;

@@ -202,7 +202,7 @@ static int view_extent(const struct view_job *job, uint64_t *from, uint64_t *to)
 {
 	const struct inputs *in = job->reading->in;
 	uint64_t met = 0;
-	int ret = part_extent(in->v, in->n, from, to, &met);
+	int ret = part_extent(in->v, in->n, 0, 0, from, to, &met);
 
 	merge_damage_join(job->damaged, met);
 	if (ret == -ENODATA) /* the page says what is missing */
