@@ -26,6 +26,18 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 
 #define HOLDING_ROOM 1024
 
+void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to)
+{
+	const struct state_input *in = &st->in[o->input];
+
+	*from = st->from;
+	*to = st->now;
+	for (; in; in = in->host) {
+		*from = in->covered_from > *from ? in->covered_from : *from;
+		*to = in->covered_to < *to ? in->covered_to : *to;
+	}
+}
+
 int states_tell(const struct states *st, const struct state_span *span)
 {
 	int ret = 0;

@@ -301,18 +301,6 @@ uint64_t states_to(const struct states *st)
 	return st->now;
 }
 
-void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to)
-{
-	const struct state_input *in = &st->in[o->input];
-
-	*from = st->from;
-	*to = st->now;
-	for (; in; in = in->host) {
-		*from = in->covered_from > *from ? in->covered_from : *from;
-		*to = in->covered_to < *to ? in->covered_to : *to;
-	}
-}
-
 uint64_t states_left_out(const struct states *st)
 {
 	return st->left_out;
