@@ -69,12 +69,10 @@ static bool view_label_same(const void *array, size_t index, const void *wanted)
 	return !memcmp((const struct view_label *)array + index, wanted, sizeof(struct view_label));
 }
 
-/* The index of an entry without padding that is or becomes one of an array's. Inline, and with it `same`:
- * each span has two. */
-static inline int view_index(struct map *m, map_same *same, void *array, size_t *n, const void *entry,
-			     size_t size, uint32_t *index)
+/* The index of an entry without padding that is or becomes one of an array's. Inline: each span has two. */
+static inline int view_index(struct map *m, uint32_t hash, map_same *same, void *array, size_t *n,
+			     const void *entry, size_t size, uint32_t *index)
 {
-	uint32_t hash = map_hash_bytes(entry, size);
 	void *entries;
 	size_t at;
 
@@ -166,11 +164,17 @@ static int view_fold(struct view *v, size_t keep)
 int view_add(struct view *v, const struct view_lane *lane, const struct view_label *label,
 	     struct view_span span)
 {
+	uint64_t of_lane = (uint64_t)(uint32_t)lane->pid << 32 | (lane->number << 8 ^ lane->input << 4);
+	uint64_t of_tasks = (uint64_t)(uint32_t)label->pid << 32 | (uint32_t)label->other_pid;
+	uint64_t of_words = (uint64_t)label->reason << 32 | (label->task << 8 ^ label->other << 4);
+	uint32_t lane_hash = map_hash(map_hash(of_lane) ^ (lane->name << 3 | lane->kind));
+	uint32_t label_hash = map_hash(map_hash(of_words) ^ of_tasks ^ (label->state << 8 ^ label->class));
+
 	if (v->bad ||
-	    view_index(&v->by_lane, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
+	    view_index(&v->by_lane, lane_hash, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
 		       &span.lane) ||
-	    view_index(&v->by_label, view_label_same, &v->labels, &v->n_labels, label, sizeof(*label),
-		       &span.label) ||
+	    view_index(&v->by_label, label_hash, view_label_same, &v->labels, &v->n_labels, label,
+		       sizeof(*label), &span.label) ||
 	    (!v->full && v->n_spans == 2 * VIEW_SPANS && view_fold(v, VIEW_SPANS)))
 		return -ENOMEM;
 	if (v->folded && span.to - span.from <= v->least)

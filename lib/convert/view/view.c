@@ -149,33 +149,19 @@ static int view_visit(struct view_reader *r, const struct span *s)
 			(struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
 
-static int view_loss(struct view_reader *r, const struct view_stream *stream, const struct step *s)
-{
-	const struct reader_info *info = reader_info(r->of->in->v[s->input].reader);
-	struct view *v = &r->view;
-	const struct view_loss loss = { .from = stream->lost ? stream->since : v->from,
-					.to = s->ts,
-					.events = s->a,
-					.input = s->input,
-					.buffer = view_word(v, info->buffers[s->buffer].name),
-					.cpu = s->cpu,
-					.stream = s->stream };
-
-	return v->n_losses < VIEW_LOSSES_MAX ? array_push(&v->losses, &v->n_losses, &loss, sizeof(loss)) : 0;
-}
-
 static int view_after(void *reader, struct pass_run *run)
 {
 	struct view_reader *r = reader;
 	uint64_t bucket = 0, begin = UINT64_MAX, end = 0;
+	struct view *v = &r->view;
 	int ret = 0;
 
-	r->view.records += run->records->n;
+	v->records += run->records->n;
 	for (const struct merge_record *m = run->records->v; m < run->records->v + run->records->n; m++) {
 		if (m->ts < begin || m->ts >= end) {
-			bucket = view_bucket(&r->view, m->ts);
-			begin = r->view.from + bucket * r->view.width;
-			end = begin + r->view.width;
+			bucket = view_bucket(v, m->ts);
+			begin = v->from + bucket * v->width;
+			end = begin + v->width;
 		}
 		if (m->data)
 			r->streams[m->stream].rates[bucket]++;
@@ -184,8 +170,18 @@ static int view_after(void *reader, struct pass_run *run)
 		struct view_stream *stream = &r->streams[s->stream];
 		struct span done;
 
-		if (s->kind == STEP_LOST)
-			ret = view_loss(r, stream, s);
+		if (s->kind == STEP_LOST && v->n_losses < VIEW_LOSSES_MAX) {
+			const struct reader_info *info = reader_info(r->of->in->v[s->input].reader);
+			const struct view_loss loss = { .from = stream->lost ? stream->since : v->from,
+							.to = s->ts,
+							.events = s->a,
+							.input = s->input,
+							.buffer = view_word(v, info->buffers[s->buffer].name),
+							.cpu = s->cpu,
+							.stream = s->stream };
+
+			ret = array_push(&v->losses, &v->n_losses, &loss, sizeof(loss));
+		}
 		if (s->kind == STEP_LOST || s->kind == STEP_GAP) {
 			stream->lost = s->kind == STEP_GAP;
 			stream->since = s->ts;
