@@ -67,7 +67,7 @@ static int cut_files(void *opts, const struct log *log)
 				       "times of these files are ticks: give --per in ticks, without a unit");
 			goto out;
 		}
-		ret = part_extent(in->v, in->n, &first, &last, &damaged);
+		ret = part_extent(in->v, in->n, 0, 0, &first, &last, &damaged);
 		if (ret) {
 			log_err(log, "there are no records to cut");
 			goto out;

@@ -63,7 +63,7 @@ static int merge_files(void *opts, const struct log *log)
 			if (in->v[k].trace_id != in->v[i].trace_id)
 				continue;
 			*p = (struct merge_piece){ .source = { in->v[k].path, in->v[k].reader } };
-			ret = part_extent(&in->v[k], 1, &p->first, &last, &damaged);
+			ret = part_extent(&in->v[k], 1, 0, 0, &p->first, &last, &damaged);
 			if (ret == -ENODATA) /* it joins at the end */
 				ret = 0;
 			copy.n++;

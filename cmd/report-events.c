@@ -13,6 +13,7 @@
 #include "convert/export/export.h"
 #include "base/cursor.h"
 #include "report-priv.h"
+#include "read/part.h"
 
 /* include/linux/trace_events.h */
 #define FLAG_HARDIRQ 0x08
@@ -648,33 +649,24 @@ static bool json_wanted(void *ctx, const struct merge_run *run, size_t i)
 	return is_shown(e, run, i, &full);
 }
 
-/* The first time of all, whatever is shown. */
-static int first_time(const struct report *r, uint64_t *ts)
-{
-	struct timeline_record rec;
-	struct timeline *t;
-	int ret = timeline_open(&t, handle_inputs(r->handle), NULL, NULL, NULL);
-
-	if (ret)
-		return ret;
-	ret = timeline_next(t, &rec);
-	*ts = ret == 1 ? rec.ts : 0;
-	timeline_close(t);
-	return ret < 0 ? ret : 0;
-}
-
 int report_events_print(struct report *r)
 {
 	const struct report_opts *o = r->o;
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	const struct inputs *in = handle_inputs(r->handle);
 	struct events e = { .r = r };
-	int ret;
+	uint64_t last, damaged = 0;
+	int ret = 0;
 
 	trace_seq_init(&e.state);
 	r->color = o->color != COLOR_AUTO ? o->color == COLOR_ALWAYS
 					  : !(no && *no) && term && strcmp(term, "dumb") && r->terminal;
-	ret = (o->align_ts ? first_time(r, &r->base) : 0) ?: padded_init(&r->room) ?:
-	      print_open(&r->print, handle_inputs(r->handle), o->raw_fields) ?:
+	if (o->align_ts) /* to the first time of all, whatever is shown */
+		ret = part_extent(in->v, in->n, in->from, in->to, &r->base, &last, &damaged);
+	if (ret == -ENODATA)
+		r->base = ret = 0;
+	ret = ret ?: padded_init(&r->room) ?:
+	      print_open(&r->print, in, o->raw_fields) ?:
 	      handle_iterate(r->handle, record_wanted, r, &r->timeline);
 	if (!ret && o->wakeup)
 		ret = wakeups_open(&e.wakeups, r->files[0].in->tep);

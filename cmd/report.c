@@ -7,6 +7,7 @@
 #include "ask/live/live.h"
 #include "report-priv.h"
 #include "file/dat/options.h"
+#include "read/part.h"
 #include "base/cursor.h"
 
 #define WAIT_MS 10000
@@ -103,43 +104,11 @@ static int info_formats(const struct report *r, const struct report_file *f, FIL
 	return 0;
 }
 
-struct one_cpu {
-	size_t input, buffer;
-	unsigned int cpu;
-};
-
-static bool only_cpu(void *ctx, size_t input, size_t buffer, unsigned int cpu)
-{
-	const struct one_cpu *c = ctx;
-
-	return c->input == input && c->buffer == buffer && c->cpu == cpu;
-}
-
-/* 1: it has events, and these are the times of the first and, when asked for, the last. */
-static int cpu_times(const struct report *r, struct one_cpu *c, uint64_t *first, uint64_t *last)
-{
-	struct timeline_record rec;
-	struct timeline *t;
-	bool any = false;
-	int ret = timeline_open(&t, handle_inputs(r->handle), only_cpu, c, r->log);
-
-	if (ret)
-		return ret;
-	while ((ret = timeline_next(t, &rec)) == 1) {
-		if (!any)
-			*first = rec.ts;
-		*last = rec.ts;
-		any = true;
-		if (!r->o->last_event)
-			break;
-	}
-	timeline_close(t);
-	return ret < 0 ? ret : any;
-}
-
 static int info_cpus(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
+	const struct inputs *in = handle_inputs(r->handle);
+	uint64_t damaged = 0;
 
 	fprintf(out, "List of CPUs in %s with data:\n", ESCAPED(f->in->path));
 	for (size_t b = 0; b < f->info->n_buffers; b++) {
@@ -149,15 +118,15 @@ static int info_cpus(const struct report *r, size_t input, FILE *out)
 		if (r->o->buffers.n ? !f->buffers[b].wanted : *from->name)
 			continue;
 		for (size_t i = 0; i < from->n_cpus; i++) {
-			struct one_cpu c = { input, b, from->cpus[i].cpu };
-			uint64_t first = 0, last = 0;
-			int ret = cpu_times(r, &c, &first, &last);
+			uint64_t first = UINT64_MAX, last = 0;
+			int ret = part_extent_cpu(&in->v[input], b, i, in->from, in->to, &first, &last,
+						  &damaged);
 
-			if (ret < 0)
+			if (ret)
 				return ret;
-			if (!ret)
+			if (first > last)
 				continue;
-			fprintf(out, "  %u", c.cpu);
+			fprintf(out, "  %u", from->cpus[i].cpu);
 			if (r->o->first_event) {
 				fputs("\tFirst event:", out);
 				line_time(r, f, first, out);
@@ -169,6 +138,8 @@ static int info_cpus(const struct report *r, size_t input, FILE *out)
 			fputc('\n', out);
 		}
 	}
+	if (damaged)
+		log_damage(r->log, damaged);
 	return 0;
 }
 

@@ -49,34 +49,6 @@ const struct opts_table view_table = {
 	.n = ARRAY_SIZE(view_rows),
 };
 
-static int view_output(const char *path, const struct buf *page, const struct log *log)
-{
-	struct outfile out;
-	int ret;
-
-	if (!strcmp(path, "-"))
-		return stdout_written(view_write(page, STDOUT_FILENO), log);
-	ret = outfile_open(&out, path, true, log);
-	return ret ? ret : outfile_close(&out, view_write(page, out.fd));
-}
-
-static void latency_json_row(const struct latency_answer *l, const struct latency_row *row, struct json *j)
-{
-	const struct histogram *h = &row->stages[l->plan->n_points - 1];
-	uint64_t from, to, n;
-	char key[LATENCY_ROW_NAME];
-
-	json_object(j);
-	json_key_str(j, "key", latency_row_name(l, row, key));
-	json_key_u64(j, "p50", histogram_at(h, 0.5));
-	json_key_u64(j, "p99", histogram_at(h, 0.99));
-	json_key_array(j, "buckets");
-	for (size_t at = 0; histogram_next(h, &at, &from, &to, &n);)
-		JSON_ROW(j, from, to, n);
-	json_array_end(j);
-	json_object_end(j);
-}
-
 static int latency_json_preset(const struct inputs *in, const struct latency_preset *p, struct json *j,
 			       uint64_t *damaged)
 {
@@ -100,9 +72,23 @@ static int latency_json_preset(const struct inputs *in, const struct latency_pre
 		json_key_str(j, "preset", p->name);
 		json_key_str(j, "summary", p->summary);
 		json_key_array(j, "rows");
-		for (size_t i = 0; i < l.found.n_rows; i++)
-			if (l.found.rows[i].stages[plan.n_points - 1].n)
-				latency_json_row(&l, &l.found.rows[i], j);
+		for (size_t i = 0; i < l.found.n_rows; i++) {
+			const struct histogram *h = &l.found.rows[i].stages[plan.n_points - 1];
+			uint64_t from, to, count;
+			char key[LATENCY_ROW_NAME];
+
+			if (!h->n)
+				continue;
+			json_object(j);
+			json_key_str(j, "key", latency_row_name(&l, &l.found.rows[i], key));
+			json_key_u64(j, "p50", histogram_at(h, 0.5));
+			json_key_u64(j, "p99", histogram_at(h, 0.99));
+			json_key_array(j, "buckets");
+			for (size_t at = 0; histogram_next(h, &at, &from, &to, &count);)
+				JSON_ROW(j, from, to, count);
+			json_array_end(j);
+			json_object_end(j);
+		}
 		json_array_end(j);
 		json_object_end(j);
 	}
@@ -204,18 +190,23 @@ static int view_run(const struct view_opts *o, const struct buf sides[2], uint64
 		    const struct log *log)
 {
 	struct buf page = { 0 };
+	struct outfile out;
 	int ret = o->diff ? view_comparison(o, sides, &page, damaged, log)
 			  : view_recording(o, &o->files, &page, damaged, log);
 
-	ret = ret ?: view_output(o->output, &page, log);
+	if (!ret && !strcmp(o->output, "-"))
+		ret = stdout_written(view_write(&page, STDOUT_FILENO), log);
+	else if (!ret)
+		ret = outfile_open(&out, o->output, true, log)
+			      ?: outfile_close(&out, view_write(&page, out.fd));
 	if (!ret && o->open) {
 		const char *const argv[] = { "xdg-open", o->output, NULL };
-		struct buf out = { 0 };
+		struct buf text = { 0 };
 
-		if (program_output(argv, &out, 1 << 16, 10000))
+		if (program_output(argv, &text, 1 << 16, 10000))
 			ret = log_fail(log, -EIO, "xdg-open did not open '%s': open it in a browser",
 				       o->output);
-		buf_release(&out);
+		buf_release(&text);
 	}
 	buf_release(&page);
 	return ret;

@@ -32,33 +32,32 @@ int part_parse(const char *text, struct time_part *w)
 	return part_parse_end(from, &w->from) || part_parse_end(comma + 1, &w->to) ? -EINVAL : 0;
 }
 
-/* Widens *first and *last by the records of a CPU's pages from byte `at` on; one: only by the first. */
-static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t at, bool one,
-			   uint64_t *first, uint64_t *last, uint64_t *damaged)
-{
-	const struct reader_info *info = reader_info(in->reader);
-	const struct reader_buffer *b = &info->buffers[buffer];
-	struct page_layout layout = info->layout;
+/* Part of a CPU's records. */
+struct part_cpu {
+	const struct input *in;
+	unsigned int cpu;
+	uint64_t from, to; /* records at from <= corrected time < to; to 0: all */
+	struct page_layout layout;
 	struct reader_pages *pages;
-	const uint8_t *data;
-	bool done = false;
-	int ret = reader_pages_open(&pages, in->reader, buffer, cpu);
+};
 
-	if (ret) {
-		++*damaged;
-		return ret == -ENOMEM ? ret : 0;
-	}
-	layout.size = b->page_size;
-	if (at)
-		reader_pages_seek(pages, at);
-	while (!done && (ret = reader_pages_next(pages, &data)) == 1) {
+/* Widens *first and *last by the next records; one: by the next one. */
+static int part_cpu_next(const struct part_cpu *c, bool one, uint64_t *first, uint64_t *last,
+			 uint64_t *damaged)
+{
+	const uint8_t *data;
+	int ret = 1;
+
+	for (bool done = false; !done && (ret = reader_pages_next(c->pages, &data)) == 1;) {
 		struct page_reader page;
 		struct page_event ev;
-		int more = page_reader_init(&page, &layout, data, layout.size) ?: 1;
+		int more = page_reader_init(&page, &c->layout, data, c->layout.size) ?: 1;
 
 		while (!done && more == 1 && (more = page_next(&page, &ev)) == 1) {
-			uint64_t ts = filetime_apply(&in->time, b->cpus[cpu].cpu, ev.ts);
+			uint64_t ts = filetime_apply(&c->in->time, c->cpu, ev.ts);
 
+			if (c->to && (ts < c->from || ts >= c->to))
+				continue;
 			*first = ts < *first ? ts : *first;
 			*last = ts > *last ? ts : *last;
 			done = one;
@@ -66,34 +65,51 @@ static int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, ui
 		*damaged += more < 0;
 	}
 	*damaged += ret < 0;
-	reader_pages_close(pages);
 	return ret == -ENOMEM ? ret : 0;
 }
 
-int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last, uint64_t *damaged)
+int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t from, uint64_t to,
+		    uint64_t *first, uint64_t *last, uint64_t *damaged)
 {
+	const struct reader_info *info = reader_info(in->reader);
+	const struct reader_buffer *b = &info->buffers[buffer];
+	struct part_cpu c = { in, b->cpus[cpu].cpu, from, to, info->layout, NULL };
+	uint64_t met = 1, end = 0;
+	int ret = 0;
+
+	c.layout.size = b->page_size;
+	/* the first record and the last pages; all pages if these are damaged or have no record */
+	for (int all = 0; all < 2 && !ret && (met || !end); all++) {
+		c.pages = NULL;
+		ret = reader_pages_open(&c.pages, in->reader, buffer, cpu);
+		met = ret < 0;
+		if (!ret && !all)
+			ret = part_cpu_next(&c, true, first, &end, &met);
+		end = 0;
+		if (!ret && (all || reader_pages_seek(c.pages, READER_LAST) == 1))
+			ret = part_cpu_next(&c, false, first, &end, &met);
+		reader_pages_close(c.pages);
+	}
+	*last = end > *last ? end : *last;
+	*damaged += met;
+	return ret == -ENOMEM ? ret : 0;
+}
+
+int part_extent(const struct input *in, size_t n, uint64_t from, uint64_t to, uint64_t *first, uint64_t *last,
+		uint64_t *damaged)
+{
+	int ret = 0;
+
 	*first = UINT64_MAX;
 	*last = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct reader_info *info = reader_info(in[i].reader);
 
 		for (size_t b = 0; b < info->n_buffers; b++)
-			for (size_t c = 0; c < info->buffers[b].n_cpus; c++) {
-				uint64_t size = info->buffers[b].cpus[c].size,
-					 page = info->buffers[b].page_size;
-				/* the byte of the last page, if that can be known without unpacking */
-				uint64_t at =
-					!strcmp(info->compression, "none") && size >= page ? size - page : 0;
-				int ret = part_extent_cpu(&in[i], b, c, 0, at, first, last, damaged);
-
-				/* without `at` all pages have been read; a last page may be empty */
-				if (!ret && at)
-					ret = part_extent_cpu(&in[i], b, c, at, false, first, last, damaged);
-				if (ret)
-					return ret;
-			}
+			for (size_t c = 0; c < info->buffers[b].n_cpus && !ret; c++)
+				ret = part_extent_cpu(&in[i], b, c, from, to, first, last, damaged);
 	}
-	return *first > *last ? -ENODATA : 0;
+	return ret ?: *first > *last ? -ENODATA : 0;
 }
 
 static uint64_t part_time(const struct part_end *e, bool ticks, uint64_t first, uint64_t last, uint64_t open)
@@ -126,7 +142,7 @@ int part_resolve(const struct time_part *w, struct inputs *in, const struct log 
 	uint64_t first, last, *from = &in->from, *to = &in->to;
 	bool ticks = inputs_in_ticks(in);
 	char text[2][32];
-	int ret = part_extent(in->v, in->n, &first, &last, &in->damaged);
+	int ret = part_extent(in->v, in->n, 0, 0, &first, &last, &in->damaged);
 
 	if (ret && ret != -ENODATA)
 		return ret;

@@ -27,10 +27,14 @@ struct time_part {
 int part_parse(const char *text, struct time_part *w);
 
 /*
- * Times of the first and the last record of all files, corrected; adds to *damaged the damaged places that
- * are met. -ENODATA: no records; -ENOMEM.
+ * Times of the first and the last record of all files at from <= time < to (to 0: all), corrected; adds to
+ * *damaged the damaged places that are met. -ENODATA: no records; -ENOMEM.
  */
-int part_extent(const struct input *in, size_t n, uint64_t *first, uint64_t *last, uint64_t *damaged);
+int part_extent(const struct input *in, size_t n, uint64_t from, uint64_t to, uint64_t *first, uint64_t *last,
+		uint64_t *damaged);
+/* The same of one CPU, as numbered in the buffer's list: widens both. */
+int part_extent_cpu(const struct input *in, size_t buffer, size_t cpu, uint64_t from, uint64_t to,
+		    uint64_t *first, uint64_t *last, uint64_t *damaged);
 /*
  * Sets the part of the inputs' time that their timelines read. Reads the files for their first and last
  * times. -EINVAL (logged): no record can lie in it; -ENOMEM.

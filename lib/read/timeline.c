@@ -138,8 +138,8 @@ size_t pipeline_workers(void)
 struct slot {
 	struct pipeline_run run;
 	atomic_size_t number; /* of the run */
-	_Atomic enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_BEGUN, SLOT_DONE } state;
-	int ret; /* of work() */
+	_Atomic enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_BEGUN, SLOT_DONE, SLOT_FIRST } state;
+	int ret; /* of work() and first() */
 };
 
 struct pipeline {
@@ -150,12 +150,16 @@ struct pipeline {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	atomic_uint changes, idle;
-	atomic_size_t taken, given; /* runs */
-	atomic_bool taking, giving; /* somebody is */
-	atomic_bool ended, over;    /* no more are taken; nothing more is done */
-	int ret;		    /* of what was taken last */
-	int result;		    /* of the whole */
-	size_t own, n;		    /* slots: of a thread; of all */
+	atomic_size_t taken;	 /* runs */
+	atomic_bool taking;	 /* somebody is */
+	atomic_bool ended, over; /* no more are taken; nothing more is done */
+	struct turn {		 /* of first() and of after(): one thread has it, for run after run */
+		atomic_bool busy;
+		atomic_size_t next; /* run */
+	} turns[2];
+	int ret;       /* of what was taken last */
+	int result;    /* of the whole */
+	size_t own, n; /* slots: of a thread; of all */
 	struct slot slots[];
 };
 
@@ -194,20 +198,24 @@ static struct slot *slot_find(struct pipeline *p, size_t worker, bool any, enum 
 	return s < end ? s : NULL;
 }
 
-/* Gives back all such runs whose turn it is. False: there are none, or another thread is at it. */
-static bool pipeline_give(struct pipeline *p, size_t worker, bool any)
+/* Calls first() or after() for the runs whose turn it is. False: there are none, or a thread is at it. */
+static bool pipeline_give(struct pipeline *p, size_t worker, bool any, bool after)
 {
-	struct slot *s = slot_find(p, worker, any, SLOT_DONE, p->given);
+	enum slot_state ready = after ? SLOT_FIRST : SLOT_DONE;
+	struct turn *t = &p->turns[after];
+	struct slot *s = slot_find(p, worker, any, ready, t->next);
+	int ret = 0;
 
-	if (!s || atomic_exchange(&p->giving, true))
+	if (!s || atomic_exchange(&t->busy, true))
 		return false;
-	while (!p->over && (s = slot_find(p, worker, any, SLOT_DONE, p->given))) {
-		p->result = s->ret ?: p->job->after(p->ctx, &s->run);
-		p->over = p->result;
-		s->state = SLOT_FREE;
-		p->given++;
+	while (!p->over && !ret && (s = slot_find(p, worker, any, ready, t->next))) {
+		ret = s->ret = s->ret ?: (after ? p->job->after : p->job->first)(p->ctx, &s->run);
+		if (after)
+			p->over = (p->result = ret) != 0;
+		s->state = after ? SLOT_FREE : SLOT_FIRST;
+		t->next += !ret;
 	}
-	p->giving = false;
+	t->busy = false;
 	pipeline_change(p);
 	return true;
 }
@@ -221,7 +229,7 @@ static bool pipeline_begin(struct pipeline *p, size_t worker, bool any)
 	if (s && atomic_compare_exchange_strong(&s->state, &taken, SLOT_BEGUN)) {
 		s->run.worker = worker;
 		s->ret = p->job->work(p->ctx, &s->run);
-		s->state = SLOT_DONE;
+		s->state = p->job->first ? SLOT_DONE : SLOT_FIRST;
 	}
 	return s;
 }
@@ -259,10 +267,11 @@ static void pipeline_worker(void *ctx, size_t worker)
 	while (!p->over) {
 		unsigned int changes = p->changes;
 
-		if (p->ended && p->given == p->taken)
+		if (p->ended && p->turns[1].next == p->taken)
 			break;
-		if (!pipeline_give(p, worker, false) && !pipeline_begin(p, worker, false) &&
-		    !pipeline_take(p, worker) && !pipeline_give(p, worker, true) &&
+		if (!pipeline_give(p, worker, false, true) && !pipeline_give(p, worker, false, false) &&
+		    !pipeline_begin(p, worker, false) && !pipeline_take(p, worker) &&
+		    !pipeline_give(p, worker, true, true) && !pipeline_give(p, worker, true, false) &&
 		    !pipeline_begin(p, worker, true))
 			pipeline_rest(p, changes);
 	}

@@ -85,7 +85,9 @@ struct pipeline_job {
 	int (*before)(void *ctx, struct pipeline_run *run);
 	/* By several threads, each with a run. */
 	int (*work)(void *ctx, struct pipeline_run *run);
-	/* In order again, one at a time, perhaps by other threads. */
+	/* In order again, one at a time, during after() of earlier runs. NULL: nothing to do. */
+	int (*first)(void *ctx, struct pipeline_run *run);
+	/* In order, one at a time, when the run's first() is over. */
 	int (*after)(void *ctx, struct pipeline_run *run);
 	/* At the end, of each run's own. NULL: not needed. */
 	void (*release)(void *own);

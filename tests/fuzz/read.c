@@ -87,7 +87,9 @@ static void free_lines(void *own)
 	free(l);
 }
 
-static const struct pipeline_job job = { begin_lines, make_lines, keep_lines, free_lines };
+static const struct pipeline_job job = {
+	.before = begin_lines, .work = make_lines, .after = keep_lines, .release = free_lines
+};
 
 static bool few_cpus(void *ctx, size_t input, size_t buffer, unsigned int cpu)
 {

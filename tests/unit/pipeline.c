@@ -16,6 +16,9 @@ struct job_state {
 	size_t runs;
 	atomic_int owns, at_work, most;
 	size_t fail_before, fail_work, fail_after; /* at that run; 0: never */
+	uint64_t first_ts;
+	atomic_size_t first; /* runs */
+	size_t fail_first;
 };
 
 static int see(void *ctx, struct pipeline_run *run)
@@ -66,12 +69,38 @@ static int give_back(void *ctx, struct pipeline_run *run)
 	return 0;
 }
 
+static int order(void *ctx, struct pipeline_run *run)
+{
+	struct job_state *s = ctx;
+
+	for (size_t i = 0; i < run->records.n; i++) {
+		assert_true(run->records.v[i].ts > s->first_ts);
+		s->first_ts = run->records.v[i].ts;
+	}
+	return ++s->first == s->fail_first ? -EXDEV : 0;
+}
+
+/* Of the first run it ends when the second run's first() is over. */
+static int give_back_late(void *ctx, struct pipeline_run *run)
+{
+	struct job_state *s = ctx;
+
+	while (!s->after && s->first < 2 && pipeline_workers() > 1)
+		sched_yield();
+	assert_true(s->first * MERGE_RUN_MAX > s->after);
+	return give_back(ctx, run);
+}
+
 static void let_go(void *own)
 {
 	free(own);
 }
 
 static const struct pipeline_job job = { .before = see, .work = toil, .after = give_back, .release = let_go };
+
+static const struct pipeline_job two_turns = {
+	.before = see, .work = toil, .first = order, .after = give_back_late, .release = let_go
+};
 
 static int work_with(struct fixture *x, const struct pipeline_job *of, void *ctx)
 {
@@ -122,6 +151,29 @@ static void test_order(void **state)
 	assert_true((size_t)s.owns <= PIPELINE_SLOTS * pipeline_workers());
 }
 
+/* Two functions in order: the one goes on while the other is at an earlier run. */
+static void test_two_turns(void **state)
+{
+	struct fixture *x = *state;
+	struct job_state s = { 0 }, fail = { .fail_first = 5 }, both = { .fail_first = 5, .fail_after = 3 };
+	cpu_set_t all;
+
+	make_file(x);
+	assert_int_equal(work_with(x, &two_turns, &s), 0);
+	assert_int_equal(s.after, RECORDS);
+	assert_int_equal(s.first, s.runs);
+	assert_int_equal(work_with(x, &two_turns, &fail), -EXDEV);
+	assert_int_equal(fail.first, 5);
+	assert_int_equal(fail.after, 4 * MERGE_RUN_MAX);
+	assert_int_equal(work_with(x, &two_turns, &both), -EPIPE);
+	assert_int_equal(both.after, 3 * MERGE_RUN_MAX);
+	all = stay_on_one_core();
+	s = (struct job_state){ 0 };
+	assert_int_equal(work_with(x, &two_turns, &s), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(s.after, RECORDS);
+}
+
 /* One core only: all is done, one after the other. */
 static void test_alone(void **state)
 {
@@ -161,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
 	};

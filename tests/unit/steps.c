@@ -261,14 +261,25 @@ static int run_pass(const struct pass_part *parts, size_t n)
 
 static void test_passes(void **state)
 {
-	struct counting plain = { 0 }, ordered = { 0 }, without = { 0 }, others = { 0 };
-	const struct pass_part parts[] = { { &plain, 0, count_work, NULL, free, false },
-					   { &ordered, STEPS_ALL, count_work, count_after, free, false },
-					   { &without, STEPS_ALL, count_work, NULL, free, false },
-					   { NULL, 0, NULL, count_refuse, NULL, false },
-					   { NULL, 0, count_refuse, NULL, NULL, false },
-					   { &others, STEP_SET(STEP_HYPERCALL), count_work, NULL, free,
-					     false } };
+	struct counting plain = { 0 }, ordered = { 0 }, without = { 0 }, others = { 0 }, early = { 0 };
+	const struct pass_part parts[] = {
+		{ .ctx = &plain, .work = count_work, .release = free },
+		{ .ctx = &ordered,
+		  .steps = STEPS_ALL,
+		  .work = count_work,
+		  .after = count_after,
+		  .release = free },
+		{ .ctx = &without, .steps = STEPS_ALL, .work = count_work, .release = free },
+		{ .after = count_refuse },
+		{ .work = count_refuse },
+		{ .ctx = &others, .steps = STEP_SET(STEP_HYPERCALL), .work = count_work, .release = free },
+		{ .ctx = &early,
+		  .steps = STEPS_ALL,
+		  .work = count_work,
+		  .first = count_after,
+		  .release = free },
+		{ .first = count_refuse },
+	};
 
 	assert_int_equal(run_pass(parts, 2), 0);
 	assert_int_equal(plain.records, 4148 - 1); /* lines of the report but "cpus=4" */
@@ -282,6 +293,10 @@ static void test_passes(void **state)
 	assert_int_equal(without.steps, ordered.steps);
 	assert_int_equal(run_pass(&parts[3], 1), -EILSEQ);
 	assert_int_equal(run_pass(&parts[4], 1), -EILSEQ);
+	/* first() of a part alone keeps the order, too */
+	assert_int_equal(run_pass(&parts[6], 1), 0);
+	assert_int_equal(early.given, ordered.steps);
+	assert_int_equal(run_pass(&parts[7], 1), -EILSEQ);
 	ordered = (struct counting){ 0 };
 	/* a run that has none of a part's kinds, and no loss or end, gives it none */
 	assert_int_equal(run_pass((const struct pass_part[]){ parts[1], parts[5] }, 2), 0);

@@ -137,7 +137,7 @@ static void test_findings(void **state)
 
 		assert_int_equal(inputs_open(&in, paths, pairs[i].guest ? 2 : 1, 0, NULL), 0);
 		assert_int_equal(inputs_load(&in, NULL), 0);
-		assert_int_equal(part_extent(in.v, in.n, &from, &to, &damaged), 0);
+		assert_int_equal(part_extent(in.v, in.n, 0, 0, &from, &to, &damaged), 0);
 		assert_int_equal(findings_read(&f, &in, NULL, &damaged), 0);
 		for (size_t k = 0; k < f.n; k++) {
 			const struct finding_stretch *s = &f.v[k].example;

@@ -14,19 +14,10 @@ struct latency_hit {
 
 /* A run's. */
 struct latency_run {
-	struct latency_hit *hits;
-	size_t n;
+	struct buf *hits;
 	bool paused, lost; /* there were such places */
 	struct latency_count counts[LATENCY_TERMS_MAX];
 };
-
-void latency_run_free(void *own)
-{
-	struct latency_run *r = own;
-
-	free(r->hits);
-	free(r);
-}
 
 /* Sets the keys of different kinds apart. */
 static void latency_set_kind(struct latency_key *key, unsigned int kind)
@@ -74,7 +65,8 @@ static int latency_hit(const struct latency *l, const struct merge_stream *at, c
 	latency_set_kind(&step->look, term->kind);
 	latency_set_kind(&step->next, term->kind);
 	latency_set_kind(&step->carry, term->kind);
-	return array_push(&r->hits, &r->n, &h, sizeof(h));
+	buf_add(r->hits, &h, sizeof(h));
+	return buf_status(r->hits);
 }
 
 /* The record is the first, or the last, of its CPU; or from it on, or until it, events are lost there. */
@@ -88,7 +80,8 @@ static int latency_edge(const struct latency *l, const struct merge_stream *at, 
 	/* a buffer holds either the kernel's events or the hypervisor's */
 	if (kind == HIT_LOSES && e && !l->v[at->input].wanted[e->hyp])
 		return 0;
-	return array_push(&r->hits, &r->n, &h, sizeof(h));
+	buf_add(r->hits, &h, sizeof(h));
+	return buf_status(r->hits);
 }
 
 int latency_work(void *ctx, struct pass_run *run)
@@ -98,8 +91,11 @@ int latency_work(void *ctx, struct pass_run *run)
 	const struct merge_stream *at = NULL;
 	const struct latency_input *v = NULL;
 	uint32_t stream = 0;
-	int ret = r ? 0 : -ENOMEM;
+	int ret = 0;
 
+	if (!r)
+		return -ENOMEM;
+	r->hits = run->out;
 	for (size_t i = 0; i < run->records->n && !ret; i++) {
 		const struct merge_record *m = &run->records->v[i];
 		unsigned int id = timeline_id(m);
@@ -117,16 +113,17 @@ int latency_work(void *ctx, struct pass_run *run)
 			ret = latency_edge(l, at, m, HIT_LOST, r);
 		if (id < v->n_ids && v->first[id] && !ret) {
 			size_t k = v->first[id] - 1;
-			size_t last = SIZE_MAX, n = r->n;
+			size_t last = SIZE_MAX, n = r->hits->len;
 			unsigned int kind = 0;
 
 			/* as each of its points; of a point with several events it is one of them */
 			for (; k < v->n && v->v[k].id == id && !ret; k++) {
 				const struct latency_term *term = &l->plan->terms[v->v[k].term];
 
-				if (!term->cancels && term->point == last && term->kind == kind && r->n > n)
+				if (!term->cancels && term->point == last && term->kind == kind &&
+				    r->hits->len > n)
 					continue;
-				n = r->n;
+				n = r->hits->len;
 				last = term->point;
 				kind = term->kind;
 				ret = latency_hit(l, at, m, &v->v[k], r);
@@ -456,11 +453,10 @@ int latency_after(void *ctx, struct pass_run *run)
 {
 	struct latency *l = ctx;
 	struct latency_run *r = run->own;
+	struct latency_hit *h = (void *)run->out->data;
 	int ret = l->plan->stopped && l->plan->stopped(l->plan->ctx) ? -EINTR : 0;
 
-	for (size_t i = 0; i < r->n && !ret; i++) {
-		struct latency_hit *h = &r->hits[i];
-
+	for (size_t n = run->out->len / sizeof(*h); n && !ret; n--, h++) {
 		if (!l->surveys)
 			ret = latency_follow(l, h);
 		else if (h->kind != HIT_POINT || !l->plan->terms[h->term].line)
@@ -485,6 +481,5 @@ int latency_after(void *ctx, struct pass_run *run)
 		l->counts[i].keyless += r->counts[i].keyless;
 		r->counts[i] = (struct latency_count){ 0 };
 	}
-	r->n = 0;
 	return ret;
 }

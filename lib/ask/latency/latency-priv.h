@@ -84,7 +84,6 @@ struct latency {
 
 int latency_work(void *ctx, struct pass_run *run);
 int latency_after(void *ctx, struct pass_run *run);
-void latency_run_free(void *own);
 /* After a reading that surveyed them. */
 void lines_settle(struct lines *l);
 /* The losses before the first records. -ENOMEM. */

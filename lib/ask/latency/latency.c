@@ -305,7 +305,7 @@ static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cp
 size_t latency_parts(struct latency *l, struct pass_part parts[2])
 {
 	parts[0] = (struct pass_part){
-		.ctx = l, .work = latency_work, .after = latency_after, .release = latency_run_free
+		.ctx = l, .work = latency_work, .after = latency_after, .release = free
 	};
 	if (!l->plan->queues) /* the caller may have room for one */
 		return 1;

@@ -36,58 +36,42 @@ const struct path_text *path_texts_find(const struct path_texts *x, uint64_t nr)
 	return i < x->n && x->v[i].nr == nr ? &x->v[i] : NULL;
 }
 
-struct path_texting {
-	struct timeline *t;
-	struct print *print;
-	struct path_texts *texts;
-	size_t done;
-	uint64_t nr; /* of the run's first record */
-};
-
-static int path_texts_run(void *ctx, struct pass_run *run)
+static int path_text_fill(struct path_text *p, struct print *print, const struct timeline *t,
+			  const struct merge_record *m)
 {
-	struct path_texting *x = ctx;
-	const struct merge_run *records = run->records;
-	size_t n = x->texts->n;
-	int ret = 0;
+	struct buf ready = { 0 }, text = { 0 };
+	struct print_record rec = { 0 };
+	int ret = m->data ? print_begin(print, t, m, &rec, &ready) : 0;
 
-	for (; !ret && x->done < n && x->texts->v[x->done].nr - x->nr < records->n; x->done++) {
-		struct path_text *p = &x->texts->v[x->done];
-		const struct merge_record *m = &records->v[p->nr - x->nr];
-		struct buf ready = { 0 }, text = { 0 };
-		struct print_record rec = { 0 };
-
-		if (!m->data)
-			continue;
-		ret = print_begin(x->print, x->t, m, &rec, &ready);
-		if (!ret) {
-			print_fields(x->print, &rec, &ready, 0, &text);
-			p->name = strdup(rec.event ? rec.event->event->name : "");
-			p->text = strdup(buf_str(&text) ? buf_str(&text) : "");
-			ret = p->name && p->text ? 0 : -ENOMEM;
-		}
-		buf_release(&text);
-		buf_release(&ready);
+	if (!ret && m->data) {
+		print_fields(print, &rec, &ready, 0, &text);
+		p->name = strdup(rec.event ? rec.event->event->name : "");
+		p->text = strdup(buf_str(&text) ? buf_str(&text) : "");
+		ret = p->name && p->text ? 0 : -ENOMEM;
 	}
-	x->nr += records->n;
-	return ret ? ret : x->done == n;
+	buf_release(&text);
+	buf_release(&ready);
+	return ret;
 }
 
 int path_texts(const struct inputs *in, struct timeline *t, struct path_texts *texts)
 {
-	struct path_texting x = { .t = t, .texts = texts };
-	const struct pass_part part = { .ctx = &x, .after = path_texts_run };
-	size_t n = 0;
-	int ret = print_open(&x.print, in, false);
+	struct merge_run run = { 0 };
+	struct print *print = NULL;
+	size_t n = 0, done = 0;
+	int ret = print_open(&print, in, false);
 
 	array_sort(texts->v, texts->n, sizeof(*texts->v), compare_u64); /* nr is the first member */
 	for (size_t i = 0; i < texts->n; i++)
 		if (!i || texts->v[i].nr != texts->v[n - 1].nr)
 			texts->v[n++].nr = texts->v[i].nr;
 	texts->n = n;
-	if (!ret)
-		ret = pass_read(t, NULL, &part, 1);
-	print_close(x.print);
+	merge_tell_pauses(t->merge);
+	for (uint64_t nr = 0; !ret && done < n && (ret = merge_take(t->merge, &run)) == 1; nr += run.n)
+		for (ret = 0; !ret && done < n && texts->v[done].nr - nr < run.n; done++)
+			ret = path_text_fill(&texts->v[done], print, t, &run.v[texts->v[done].nr - nr]);
+	merge_run_release(&run);
+	print_close(print);
 	return ret < 0 ? ret : 0;
 }
 

@@ -237,7 +237,7 @@ static int exits_step(struct exits *e, const struct step *s)
 	return 0;
 }
 
-static int exits_after(void *ctx, struct pass_run *run)
+static int exits_first(void *ctx, struct pass_run *run)
 {
 	struct exits *e = ctx;
 	int ret = 0;
@@ -251,7 +251,7 @@ static int exits_after(void *ctx, struct pass_run *run)
 
 struct pass_part exits_part(struct exits *e)
 {
-	return (struct pass_part){ .ctx = e, .steps = EXITS_EVENTS, .after = exits_after };
+	return (struct pass_part){ .ctx = e, .steps = EXITS_EVENTS, .first = exits_first };
 }
 
 int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,

@@ -63,7 +63,7 @@ static int hyp_add(const struct hyptime *h, struct hyptime_rows *rows, size_t in
 	return histogram_add(&rows->v[*slot - 1].time, ns);
 }
 
-static int hyptime_after(void *ctx, struct pass_run *run)
+static int hyptime_first(void *ctx, struct pass_run *run)
 {
 	struct hyptime *h = ctx;
 	int ret = 0;
@@ -101,7 +101,7 @@ struct pass_part hyptime_part(struct hyptime *h)
 	return (struct pass_part){ .ctx = h,
 				   .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
 					    STEP_SET(STEP_HYP_OTHER),
-				   .after = hyptime_after };
+				   .first = hyptime_first };
 }
 
 void hyptime_finish(struct hyptime *h)

@@ -18,11 +18,6 @@ struct marker {
 	uint8_t kind;
 };
 
-struct marker_run {
-	struct marker *v;
-	size_t n;
-};
-
 /* False: it begins or ends nothing. */
 static bool marker_hypertrace(const struct hypertrace_desc *desc, const struct hypertrace_event *e,
 			      struct marker *to)
@@ -81,13 +76,7 @@ static bool marker_of(const struct markers *m, const struct step *s, const struc
 static int markers_work(void *ctx, struct pass_run *run)
 {
 	const struct markers *m = ctx;
-	struct marker_run *own = run->own;
 
-	if (!own)
-		run->own = own = calloc(1, sizeof(*own));
-	if (!own)
-		return -ENOMEM;
-	own->n = 0;
 	for (size_t i = 0; i < run->n_steps; i++) {
 		const struct step *s = &run->steps[i];
 		struct marker new = { .stream = s->stream };
@@ -98,18 +87,9 @@ static int markers_work(void *ctx, struct pass_run *run)
 			new.what = MISSING_ON;
 		else if (!marker_of(m, s, &run->records->v[s->at], &new))
 			continue;
-		if (array_push(&own->v, &own->n, &new, sizeof(new)))
-			return -ENOMEM;
+		buf_add(run->out, &new, sizeof(new));
 	}
-	return 0;
-}
-
-static void marker_run_free(void *own)
-{
-	struct marker_run *r = own;
-
-	free(r->v);
-	free(r);
+	return buf_status(run->out);
 }
 
 static bool marker_row_same(const void *rows, size_t i, const void *wanted)
@@ -209,12 +189,11 @@ static int marker_mark(struct markers *m, const struct marker *new)
 
 static int markers_after(void *ctx, struct pass_run *run)
 {
-	const struct marker_run *own = run->own;
+	const struct marker *new = (const void *)run->out->data;
 	struct markers *m = ctx;
 	int ret = 0;
 
-	for (size_t i = 0; i < own->n && !ret; i++) {
-		const struct marker *new = &own->v[i];
+	for (size_t n = run->out->len / sizeof(*new); n && !ret; n--, new ++) {
 		struct mark_place at = { 0 };
 		struct span lost;
 
@@ -234,11 +213,9 @@ static int markers_after(void *ctx, struct pass_run *run)
 
 struct pass_part markers_part(struct markers *m)
 {
-	return (struct pass_part){ .ctx = m,
-				   .steps = STEP_SET(STEP_PRINT),
-				   .work = markers_work,
-				   .after = markers_after,
-				   .release = marker_run_free };
+	return (struct pass_part){
+		.ctx = m, .steps = STEP_SET(STEP_PRINT), .work = markers_work, .after = markers_after
+	};
 }
 
 int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,

@@ -16,29 +16,44 @@ struct pass_own {
 	const struct pass *of;
 	struct step_batch steps;
 	void *parts[PASS_PARTS_MAX];
+	struct buf out[PASS_PARTS_MAX];
 };
 
 static void pass_release(void *own)
 {
 	struct pass_own *o = own;
 
-	for (size_t i = 0; i < o->of->n; i++)
+	for (size_t i = 0; i < o->of->n; i++) {
 		if (o->parts[i] && o->of->parts[i].release)
 			o->of->parts[i].release(o->parts[i]);
+		buf_release(&o->out[i]);
+	}
 	step_batch_release(&o->steps);
 	free(o);
 }
 
-/* Calls the part's work() or after() with the steps that it wants. */
-static int pass_part(const struct pass_part *part, bool after, struct pass_own *o, size_t i,
-		     const struct merge_run *records, size_t worker)
-{
-	int (*call)(void *ctx, struct pass_run *run) = after ? part->after : part->work;
-	bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
-	struct pass_run run = { records, o->steps.v, wanted ? o->steps.n : 0, o->parts[i], worker };
-	int ret = call ? call(part->ctx, &run) : 0;
+enum pass_stage { PASS_WORK, PASS_FIRST, PASS_AFTER };
 
-	o->parts[i] = run.own;
+/* Calls work(), first() or after() of each part with the steps that it wants. */
+static int pass_parts(const struct pass *p, enum pass_stage stage, struct pass_own *o,
+		      const struct merge_run *records, size_t worker)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < p->n && !ret; i++) {
+		const struct pass_part *part = &p->parts[i];
+		bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
+		struct pass_run run = { records,     o->steps.v, wanted ? o->steps.n : 0,
+					o->parts[i], &o->out[i], worker };
+		int (*call)(void *ctx, struct pass_run *run) = stage == PASS_WORK    ? part->work
+							       : stage == PASS_FIRST ? part->first
+										     : part->after;
+
+		if (stage == PASS_WORK)
+			run.out->len = 0;
+		ret = call ? call(part->ctx, &run) : 0;
+		o->parts[i] = run.own;
+	}
 	return ret;
 }
 
@@ -52,9 +67,7 @@ static int pass_work(const struct pass *p, const struct merge_run *records, size
 	o->of = p;
 	if (p->set)
 		ret = steps_fill(p->steps, p->t, records, p->set, &o->steps);
-	for (size_t i = 0; i < p->n && !ret; i++)
-		ret = pass_part(&p->parts[i], false, o, i, records, worker);
-	return ret;
+	return ret ?: pass_parts(p, PASS_WORK, o, records, worker);
 }
 
 static int pass_run_work(void *ctx, struct pipeline_run *run)
@@ -62,17 +75,19 @@ static int pass_run_work(void *ctx, struct pipeline_run *run)
 	return pass_work(ctx, &run->records, run->worker, &run->own);
 }
 
+static int pass_run_first(void *ctx, struct pipeline_run *run)
+{
+	return pass_parts(ctx, PASS_FIRST, run->own, &run->records, run->worker);
+}
+
 static int pass_run_after(void *ctx, struct pipeline_run *run)
 {
 	const struct pass *p = ctx;
-	struct pass_own *o = run->own;
-	int ret = 0;
+	const struct pass_own *o = run->own;
 
 	if (p->steps && !p->parts[0].learns)
 		steps_learn(p->steps, &run->records, o->steps.v, o->steps.n);
-	for (size_t i = 0; i < p->n && !ret; i++)
-		ret = pass_part(&p->parts[i], true, o, i, &run->records, run->worker);
-	return ret;
+	return pass_parts(p, PASS_AFTER, run->own, &run->records, run->worker);
 }
 
 static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worker)
@@ -84,9 +99,7 @@ static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worke
 
 int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n)
 {
-	static const struct pipeline_job job = { .work = pass_run_work,
-						 .after = pass_run_after,
-						 .release = pass_release };
+	struct pipeline_job job = { .work = pass_run_work, .after = pass_run_after, .release = pass_release };
 	struct pass p = { .t = t, .steps = steps, .parts = parts, .n = n };
 	size_t n_workers = pipeline_workers();
 	bool order = false;
@@ -96,7 +109,9 @@ int pass_read(struct timeline *t, const struct steps *steps, const struct pass_p
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
 		p.set |= parts[i].steps;
-		order |= parts[i].after != NULL;
+		order |= parts[i].first || parts[i].after;
+		if (parts[i].first)
+			job.first = pass_run_first;
 	}
 	merge_tell_pauses(t->merge);
 	if (order)

@@ -9,8 +9,9 @@ struct pass_run {
 	const struct merge_run *records;
 	const struct step *steps; /* of those records, for any part; none if this one wants none */
 	size_t n_steps;
-	void *own;     /* the part's, NULL at first; kept for later runs */
-	size_t worker; /* in work(): who does it, below pipeline_workers() */
+	void *own;	 /* the part's, NULL at first; kept for later runs */
+	struct buf *out; /* the part's, empty in work() */
+	size_t worker;	 /* in work(): who does it, below pipeline_workers() */
 };
 
 struct pass_part {
@@ -18,8 +19,12 @@ struct pass_part {
 	uint64_t steps; /* the set of kinds that it wants; 0: none, and none it gets */
 	/* Called by several threads, each with a run. NULL: nothing to do. */
 	int (*work)(void *ctx, struct pass_run *run);
-	/* In the order of time, one run at a time, perhaps by other threads. NULL: the part needs no order.
+	/*
+	 * In the order of time, one run at a time, perhaps by other threads: first() at the time of earlier
+	 * runs' after(), so that it meets nothing that an after() uses, nor names. NULL: nothing to do; both:
+	 * the part needs no order.
 	 */
+	int (*first)(void *ctx, struct pass_run *run);
 	int (*after)(void *ctx, struct pass_run *run);
 	/* At the end, of each run's own. NULL: not needed. */
 	void (*release)(void *own);
@@ -30,9 +35,10 @@ struct pass_part {
 
 /*
  * Reads the files once for all parts. Pauses between regions come as records of no bytes (merge_tell_pauses).
- * If no part has an after(), files are read without the merge: runs are then of one CPU each, in no order,
- * and those of one CPU may be worked on by two threads at a time. steps: of the timeline's inputs; NULL where
- * no part wants them. 0, the first other result of a part, -ENOMEM; -EINVAL: more than PASS_PARTS_MAX.
+ * If no part has a first() or an after(), files are read without the merge: runs are then of one CPU each, in
+ * no order, and those of one CPU may be worked on by two threads at a time. steps: of the timeline's inputs;
+ * NULL where no part wants them. 0, the first other result of a part, -ENOMEM; -EINVAL: more than
+ * PASS_PARTS_MAX.
  */
 int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n);
 

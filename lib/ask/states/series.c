@@ -309,7 +309,7 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	int ret;
 
 	*s = (struct series){ 0 };
-	ret = part_extent(in->v, in->n, &s->from, &s->to, &s->damaged);
+	ret = part_extent(in->v, in->n, 0, 0, &s->from, &s->to, &s->damaged);
 	s->from = in->from > s->from ? in->from : s->from;
 	s->to = in->to && in->to <= s->to ? in->to - 1 : s->to;
 	if (ret || s->from >= s->to)

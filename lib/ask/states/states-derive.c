@@ -26,14 +26,40 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 
 #define HOLDING_ROOM 1024
 
-static void track_give(struct states *st, struct state_span *span)
+void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to)
 {
-	for (size_t i = 0; span->owner && i < st->n_listeners && !st->error; i++) {
+	const struct state_input *in = &st->in[o->input];
+
+	*from = st->from;
+	*to = st->now;
+	for (; in; in = in->host) {
+		*from = in->covered_from > *from ? in->covered_from : *from;
+		*to = in->covered_to < *to ? in->covered_to : *to;
+	}
+}
+
+int states_tell(const struct states *st, const struct state_span *span)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < st->n_listeners && !ret; i++) {
 		const struct state_listening *l = &st->listeners[i];
 
 		if (l->want & 1u << span->owner->kind)
-			st->error = l->span(l->ctx, span);
+			ret = l->span(l->ctx, span);
 	}
+	return ret;
+}
+
+static void track_give(struct states *st, struct state_span *span)
+{
+	if (!span->owner || st->error)
+		return;
+	states_covered(st, span->owner, &span->covered_from, &span->covered_to);
+	if (st->spans)
+		buf_add(st->spans, span, sizeof(*span));
+	else
+		st->error = states_tell(st, span);
 	span->owner = NULL;
 }
 

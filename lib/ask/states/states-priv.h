@@ -128,6 +128,7 @@ struct states {
 		void *ctx;
 	} * listeners;
 	size_t n_listeners;
+	struct buf *spans; /* that takes them; NULL: listeners get them at once */
 	int error;
 	bool begun, ended, without_reasons; /* without_reasons: of any input */
 	uint64_t from, now;
@@ -189,6 +190,8 @@ void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool 
 void state_track_end(struct states *st, struct state_track *t);
 /* Gives held spans that no event to come can change. */
 void state_tracks_give(struct states *st);
+/* Calls the listeners that want it. The first result other than 0. */
+int states_tell(const struct states *st, const struct state_span *span);
 
 /* states-derive.c: found or made; NULL: none, or no room (states_left_out), or no memory (st->error). */
 struct state_task *state_task_of(struct states *st, struct state_input *in, int32_t pid);

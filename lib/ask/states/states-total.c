@@ -35,10 +35,8 @@ static void sum_add(struct state_sum *to, const struct state_sum *part)
  * before it. */
 static struct state_sum total_part(const struct states *st, struct state_total *t, const struct state_span *s)
 {
-	uint64_t from = 0, to = UINT64_MAX, ns, undecided;
+	uint64_t from = st ? s->covered_from : 0, to = st ? s->covered_to : UINT64_MAX, ns, undecided;
 
-	if (st)
-		states_covered(st, s->owner, &from, &to);
 	if (t->from < from) { /* a buffer began since */
 		free(t->thieves);
 		free(t->causes);

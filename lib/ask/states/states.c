@@ -229,11 +229,6 @@ static void records_show(struct states *st, const struct merge_record *m, size_t
 	}
 }
 
-struct pass_part states_part(struct states *st)
-{
-	return (struct pass_part){ .ctx = st, .steps = STATES_STEPS, .after = states_run };
-}
-
 int states_run(void *states, struct pass_run *run)
 {
 	struct states *st = states;
@@ -257,6 +252,35 @@ int states_run(void *states, struct pass_run *run)
 	return ret;
 }
 
+/* Follows the run's steps, and keeps the spans for states_after(). */
+static int states_first(void *states, struct pass_run *run)
+{
+	struct states *st = states;
+	int ret;
+
+	st->spans = run->out;
+	ret = states_run(st, run);
+	st->spans = NULL;
+	return ret ?: buf_status(run->out);
+}
+
+static int states_after(void *states, struct pass_run *run)
+{
+	const struct state_span *s = (const void *)run->out->data;
+	int ret = 0;
+
+	for (size_t n = run->out->len / sizeof(*s); n && !ret; n--)
+		ret = states_tell(states, s++);
+	return ret;
+}
+
+struct pass_part states_part(struct states *st)
+{
+	return (struct pass_part){
+		.ctx = st, .steps = STATES_STEPS, .first = states_first, .after = states_after
+	};
+}
+
 int states_end(struct states *st)
 {
 	if (st->ended || st->error)
@@ -275,18 +299,6 @@ uint64_t states_from(const struct states *st)
 uint64_t states_to(const struct states *st)
 {
 	return st->now;
-}
-
-void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to)
-{
-	const struct state_input *in = &st->in[o->input];
-
-	*from = st->from;
-	*to = st->now;
-	for (; in; in = in->host) {
-		*from = in->covered_from > *from ? in->covered_from : *from;
-		*to = in->covered_to < *to ? in->covered_to : *to;
-	}
 }
 
 uint64_t states_left_out(const struct states *st)

@@ -110,6 +110,7 @@ struct state_span {
 	int32_t other;
 	uint16_t other_input;
 	struct state_event first, last;
+	uint64_t covered_from, covered_to; /* states_covered() so far */
 };
 
 /* A result other than 0 ends states_run and states_end. */

@@ -102,17 +102,6 @@ static void head_json(struct json *j, const char *key, const char *text)
 	j->keyed = false;
 }
 
-static void head_answer(struct json *j, const struct view_job *job, const struct view_answer *a)
-{
-	struct buf text = { 0 };
-	int ret = a->ask(job->reading->in, &text, job->damaged);
-
-	if (!ret && buf_str(&text))
-		head_json(j, a->key, buf_str(&text));
-	j->out->bad |= ret && ret != -ENODATA;
-	buf_release(&text);
-}
-
 static void view_head(const struct view *v, const struct view_job *job, struct view_cases *cases,
 		      const struct buf *columns, struct buf *out)
 {
@@ -153,8 +142,15 @@ static void view_head(const struct view *v, const struct view_job *job, struct v
 		json_u64(&j, columns[i].len);
 	json_array_end(&j);
 	view_cases_head(cases, v->from, &j);
-	for (size_t i = 0; i < job->n_answers && (job->full || v->records <= VIEW_ANSWERS); i++)
-		head_answer(&j, job, &job->answers[i]);
+	for (size_t i = 0; i < job->n_answers && (job->full || v->records <= VIEW_ANSWERS); i++) {
+		struct buf text = { 0 };
+		int ret = job->answers[i].ask(job->reading->in, &text, job->damaged);
+
+		if (!ret && buf_str(&text))
+			head_json(&j, job->answers[i].key, buf_str(&text));
+		out->bad |= ret && ret != -ENODATA;
+		buf_release(&text);
+	}
 	json_key(&j, "rates"); /* numbers of records by machine and bucket */
 	json_array(&j);
 	for (size_t i = 0; i < job->reading->in->n; i++) {

@@ -69,22 +69,18 @@ static bool view_label_same(const void *array, size_t index, const void *wanted)
 	return !memcmp((const struct view_label *)array + index, wanted, sizeof(struct view_label));
 }
 
-/* The index of an entry without padding that is or becomes one of an array's. Inline, and with it `same`:
- * each span has two. */
+/* The index of an entry without padding that is or becomes one of an array's. Inline: each span has two. */
 static inline int view_index(struct map *m, uint32_t hash, map_same *same, void *array, size_t *n,
 			     const void *entry, size_t size, uint32_t *index)
 {
-	size_t at;
 	void *entries;
+	size_t at;
 
 	memcpy(&entries, array, sizeof(entries));
 	at = map_find(m, hash, same, entries, entry);
-	if (at == MAP_NONE) {
-		if (map_push(m, hash, array, n, entry, size))
-			return -ENOMEM;
-		at = *n - 1;
-	}
-	*index = (uint32_t)at;
+	if (at == MAP_NONE && map_push(m, hash, array, n, entry, size))
+		return -ENOMEM;
+	*index = (uint32_t)(at == MAP_NONE ? *n - 1 : at);
 	return 0;
 }
 

@@ -149,36 +149,39 @@ static int view_visit(struct view_reader *r, const struct span *s)
 			(struct view_span){ .from = s->from, .to = s->to, .cpu = UINT32_MAX });
 }
 
-static int view_loss(struct view_reader *r, const struct view_stream *stream, const struct step *s)
-{
-	const struct reader_info *info = reader_info(r->of->in->v[s->input].reader);
-	struct view *v = &r->view;
-	const struct view_loss loss = { .from = stream->lost ? stream->since : v->from,
-					.to = s->ts,
-					.events = s->a,
-					.input = s->input,
-					.buffer = view_word(v, info->buffers[s->buffer].name),
-					.cpu = s->cpu,
-					.stream = s->stream };
-
-	return v->n_losses < VIEW_LOSSES_MAX ? array_push(&v->losses, &v->n_losses, &loss, sizeof(loss)) : 0;
-}
-
 static int view_after(void *reader, struct pass_run *run)
 {
 	struct view_reader *r = reader;
+	uint64_t bucket = 0, begin = UINT64_MAX, end = 0;
+	struct view *v = &r->view;
 	int ret = 0;
 
-	r->view.records += run->records->n;
-	for (const struct merge_record *m = run->records->v; m < run->records->v + run->records->n; m++)
+	v->records += run->records->n;
+	for (const struct merge_record *m = run->records->v; m < run->records->v + run->records->n; m++) {
+		if (m->ts < begin || m->ts >= end) {
+			bucket = view_bucket(v, m->ts);
+			begin = v->from + bucket * v->width;
+			end = begin + v->width;
+		}
 		if (m->data)
-			r->streams[m->stream].rates[view_bucket(&r->view, m->ts)]++;
+			r->streams[m->stream].rates[bucket]++;
+	}
 	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
 		struct view_stream *stream = &r->streams[s->stream];
 		struct span done;
 
-		if (s->kind == STEP_LOST)
-			ret = view_loss(r, stream, s);
+		if (s->kind == STEP_LOST && v->n_losses < VIEW_LOSSES_MAX) {
+			const struct reader_info *info = reader_info(r->of->in->v[s->input].reader);
+			const struct view_loss loss = { .from = stream->lost ? stream->since : v->from,
+							.to = s->ts,
+							.events = s->a,
+							.input = s->input,
+							.buffer = view_word(v, info->buffers[s->buffer].name),
+							.cpu = s->cpu,
+							.stream = s->stream };
+
+			ret = array_push(&v->losses, &v->n_losses, &loss, sizeof(loss));
+		}
 		if (s->kind == STEP_LOST || s->kind == STEP_GAP) {
 			stream->lost = s->kind == STEP_GAP;
 			stream->since = s->ts;
@@ -195,7 +198,7 @@ static int view_extent(const struct view_job *job, uint64_t *from, uint64_t *to)
 {
 	const struct inputs *in = job->reading->in;
 	uint64_t met = 0;
-	int ret = part_extent(in->v, in->n, from, to, &met);
+	int ret = part_extent(in->v, in->n, 0, 0, from, to, &met);
 
 	merge_damage_join(job->damaged, met);
 	if (ret == -ENODATA) /* the page says what is missing */

@@ -254,7 +254,7 @@ static int seek_chunk(struct reader_pages *p, uint64_t page)
 		p->unpacked = 0;
 	}
 	while ((ret = next_head(p, head)) == 1) {
-		if (page - p->unpacked < head[1]) {
+		if (page - p->unpacked < head[1] || (page == READER_LAST && p->chunks == 1)) {
 			p->at -= sizeof(head);
 			break;
 		}
@@ -325,8 +325,11 @@ int reader_pages_next(struct reader_pages *p, const uint8_t **page)
 
 int reader_pages_seek(struct reader_pages *p, uint64_t at)
 {
-	uint64_t page = at - at % p->page_size;
+	uint64_t page;
 
+	if (at == READER_LAST && !p->zipped)
+		at = p->end - p->begin - p->page_size;
+	page = at == READER_LAST ? at : at - at % p->page_size;
 	if (p->block && page >= p->block->at && page - p->block->at < p->block->len) {
 		p->block_at = (size_t)(page - p->block->at);
 		return 1;
@@ -337,7 +340,7 @@ int reader_pages_seek(struct reader_pages *p, uint64_t at)
 		int ret = seek_chunk(p, page);
 
 		/* a damaged chunk is reported when its successor is asked for */
-		if (ret == 1 && next_chunk(p) == 1)
+		if (ret == 1 && at != READER_LAST && next_chunk(p) == 1)
 			p->block_at = (size_t)(page - p->block->at);
 		return ret;
 	}

@@ -74,6 +74,7 @@ int reader_pages_open(struct reader_pages **out, const struct reader *r, size_t 
 int reader_pages_next(struct reader_pages *p, const uint8_t **page);
 /* The next page is the one with byte `at` of all pages, unpacked: 1; 0: there is none; or as above. */
 int reader_pages_seek(struct reader_pages *p, uint64_t at);
+#define READER_LAST UINT64_MAX /* the last page; of compressed ones the first of the last chunk */
 /* The page after the last one, if it was read with it; else NULL. */
 const uint8_t *reader_pages_ahead(const struct reader_pages *p);
 /* File offset of the next pages, in bytes. */
