@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tables vcpu_states, thread_states and steal: where time goes, as lib/ask/states models it, span by
  * span. */
-#include "ask/states/states.h"
 #include "base/decode/esr.h"
+#include "ask/states/reading.h"
 #include "ask/sql/sql-priv.h"
 
 enum {
@@ -85,7 +85,7 @@ struct sql_state_cursor {
 	struct states *states;
 	struct state_span *v; /* spans that the last run of records ended: rows */
 	size_t n;
-	bool ended;
+	bool ended, own; /* own: the states are not those of a reading that others share */
 };
 
 static int sql_state_span(void *cursor, const struct state_span *span)
@@ -101,27 +101,39 @@ static void sql_state_close(struct sql_cursor *cursor)
 {
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
 
-	states_close(c->states);
+	if (c->own)
+		states_close(c->states);
 	sql_scan_close(&c->scan);
 	step_batch_release(&c->batch);
 	free(c->v);
 }
 
+static unsigned int sql_state_owners(const struct sql_table *t)
+{
+	return t == &sql_vcpu_states_table ? STATES_VCPUS
+	       : t == &sql_steal_table	   ? STATES_VCPUS | STATES_GUEST_TASKS
+					   : STATES_TASKS | STATES_GUEST_TASKS;
+}
+
 static int sql_state_filter(struct sql_cursor *cursor)
 {
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
-	unsigned int want = cursor->table == &sql_vcpu_states_table ? STATES_VCPUS
-			    : cursor->table == &sql_steal_table	    ? STATES_VCPUS | STATES_GUEST_TASKS
-								    : STATES_TASKS | STATES_GUEST_TASKS;
 	struct sql *s = cursor->sql;
-	int ret;
+	int ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
 
-	ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
 	if (ret)
 		return ret;
 	/* a state does not last over the time in which nothing was recorded */
 	merge_tell_pauses(c->scan.t->merge);
-	return states_open(&c->states, s->in, c->scan.t, s->steps, want, sql_state_span, c);
+	c->own = true;
+	return states_open(&c->states, s->in, c->scan.t, s->steps, sql_state_owners(cursor->table),
+			   sql_state_span, c);
+}
+
+static void sql_state_ended(const struct sql_state_cursor *c)
+{
+	if (states_left_out(c->states))
+		sql_note(c->c.sql, "there are more vCPUs and tasks than can be followed: some are left out");
 }
 
 static int sql_state_next(struct sql_cursor *cursor)
@@ -145,12 +157,47 @@ static int sql_state_next(struct sql_cursor *cursor)
 		} else if (!ret && !c->ended) {
 			c->ended = true;
 			ret = states_end(c->states) ?: 1;
-			if (ret == 1 && states_left_out(c->states))
-				sql_note(cursor->sql, "there are more vCPUs and tasks than can be followed: "
-						      "some are left out");
+			sql_state_ended(c);
 		}
 	} while (ret == 1 && !c->n);
 	return ret == 1 ? (int)c->n : ret;
+}
+
+static int sql_state_after(void *ctx, struct pass_run *run)
+{
+	struct sql_state_cursor *c = ctx;
+	size_t n = c->n;
+
+	c->n = 0;
+	return sql_cursor_give(&c->c, n);
+}
+
+static int sql_state_join(struct sql_cursor *cursor, struct reading *r)
+{
+	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+	unsigned int want = sql_state_owners(cursor->table);
+	int ret;
+
+	/* of a model that follows all tasks a vCPU's states are not what they are without */
+	c->own = cursor->table == &sql_thread_states_table;
+	ret = c->own ? states_open(&c->states, r->in, r->timeline, r->steps, want, sql_state_span, c)
+		     : reading_states(r, want, sql_state_span, c);
+	if (ret)
+		return ret;
+	if (c->own)
+		reading_add(r, states_part(c->states));
+	c->states = c->own ? c->states : r->states;
+	reading_add(r, (struct pass_part){ .ctx = c, .after = sql_state_after });
+	return 0;
+}
+
+static int sql_state_last(struct sql_cursor *cursor)
+{
+	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+	int ret = c->own ? states_end(c->states) : 0;
+
+	sql_state_ended(c);
+	return ret ?: sql_state_after(c, NULL);
 }
 
 static struct cell sql_state_comm(const struct sql *s, size_t input, int32_t pid)
@@ -222,7 +269,9 @@ static struct cell sql_state_column(struct sql_cursor *cursor, int i)
 	return SQL_NOTHING;
 }
 
-#define STATE_TABLE(title, of) .bytes = 100, .patience = 2, SQL_TABLE(title, sql_##of##_columns, state)
+#define STATE_TABLE(title, of)                                                                               \
+	.bytes = 100, .patience = 2, .join = sql_state_join, .last = sql_state_last,                         \
+	SQL_TABLE(title, sql_##of##_columns, state)
 
 const struct sql_table sql_vcpu_states_table = { STATE_TABLE("vcpu_states", vcpu_state) };
 const struct sql_table sql_thread_states_table = { STATE_TABLE("thread_states", thread_state) };

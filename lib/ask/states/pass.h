@@ -26,7 +26,7 @@ struct pass_part {
 	bool learns; /* of the first part: after() calls steps_learn itself, as far as it reads */
 };
 
-#define PASS_PARTS_MAX 24
+#define PASS_PARTS_MAX 40
 
 /*
  * Reads the files once for all parts. Pauses between regions come as records of no bytes (merge_tell_pauses).
