@@ -191,6 +191,7 @@ static struct cell sql_exit_column(struct sql_cursor *cursor, int i)
 
 const struct sql_table sql_exits_table = {
 	SQL_TABLE("kvm_exits", sql_exit_columns, exit),
+	.column = sql_exit_column,
 	.bytes = 200,
 	.patience = 2,
 	.number = sql_exit_number,

@@ -47,10 +47,14 @@ static int sql_cursor_cells(struct sql_cursor *c, size_t from, size_t to)
 	struct cell cells[CELLS_MAX];
 	int ret = 0;
 
-	for (size_t i = 0; i < c->table->n; i++) {
+	for (size_t i = 0; i < c->table->n && !ret; i++) {
 		size_t n = 0;
 
-		for (c->at = from; c->at < to && !ret; c->at++) {
+		if (c->table->cells) {
+			c->table->cells(c, (int)i, from, to - from, cells);
+			ret = sink->cells(c->to->ctx, i, cells, to - from);
+		}
+		for (c->at = c->table->cells ? to : from; c->at < to && !ret; c->at++) {
 			cells[n++] = c->table->column(c, (int)i);
 			if (cells[n - 1].kind == CELL_FAILED)
 				return -ENOMEM;

@@ -271,7 +271,7 @@ static int sql_lost_join(struct sql_cursor *c, struct reading *r)
 
 #define RECORD_TABLE(table, of, per_row)                                                                     \
 	.orders = 1u << ORDER_TS, .bytes = per_row, .patience = 2, .number = sql_event_number,               \
-	SQL_TABLE(table, sql_##of##_columns, event)
+	.column = sql_event_column, SQL_TABLE(table, sql_##of##_columns, event)
 
 #define EVENT_BIT(what) (1u << (what)) /* a column's place is its number up to EVENT_BOUND */
 

@@ -244,6 +244,8 @@ struct sql_table {
 	int (*filter)(struct sql_cursor *c);
 	int (*next)(struct sql_cursor *c);
 	struct cell (*column)(struct sql_cursor *c, int i);
+	/* In place of column(): so many rows from `from` on at once; none is CELL_COPY or CELL_FAILED. */
+	void (*cells)(struct sql_cursor *c, int i, size_t from, size_t n, struct cell *out);
 	/* Of what the cursor has behind its struct sql_cursor, which is zeroed before each filter(). */
 	void (*close)(struct sql_cursor *c);
 	/*
@@ -267,7 +269,14 @@ int sql_cursor_give(struct sql_cursor *c, size_t n);
 #define SQL_TABLE(title, its_columns, of)                                                                    \
 	.name = title, .columns = its_columns, .n = ARRAY_SIZE(its_columns),                                 \
 	.size = sizeof(struct sql_##of##_cursor), .filter = sql_##of##_filter, .next = sql_##of##_next,      \
-	.column = sql_##of##_column, .close = sql_##of##_close
+	.close = sql_##of##_close
+/* In cells(): a column of rows from v to the end. */
+#define SQL_EACH(value)                                                                                      \
+	while (v < end) {                                                                                    \
+		*out++ = (value);                                                                            \
+		v++;                                                                                         \
+	}                                                                                                    \
+	break
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
 	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,

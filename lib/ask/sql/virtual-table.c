@@ -158,9 +158,14 @@ static int sql_table_eof(sqlite3_vtab_cursor *cursor)
 static int sql_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
+	struct cell one;
 
-	if (!c->copied)
+	if (!c->copied && !c->table->cells)
 		return sql_cell_give(c->table->column(c, i), to);
+	if (!c->copied) {
+		c->table->cells(c, i, c->at, 1, &one);
+		return sql_cell_give(one, to);
+	}
 	sqlite3_result_value(to, sqlite3_column_value(c->copy, i + 1));
 	return SQLITE_OK;
 }
