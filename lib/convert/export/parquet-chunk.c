@@ -146,33 +146,34 @@ int parquet_chunk_cells(struct parquet_chunk *k, const struct parquet_column *c,
 			size_t n)
 {
 	bool texts = c->type == PARQUET_BYTES;
-	uint8_t *to = buf_room(&k->values, n * sizeof(uint64_t));
+	size_t i = c->address ? n : 0, end;
+	uint64_t *numbers = buf_room(&k->values, n * sizeof(*numbers));
+	uint32_t *words = (uint32_t *)numbers, word;
 
-	for (size_t i = 0, end; i < n && to; i = end) {
-		bool there = v[i].kind != CELL_NULL && !c->address;
+	if (c->address)
+		parquet_chunk_nulls(k, c, n);
+	for (; i < n && numbers; i = end) {
+		const struct cell *one = &v[i];
 
-		/* a run of values, or of nulls */
-		for (end = i; end < n && (v[end].kind != CELL_NULL && !c->address) == there; end++) {
-			uint32_t word;
-
-			if (!there)
-				continue;
-			if (texts == (v[end].kind == CELL_NUMBER))
-				return -EINVAL;
-			if (!texts) {
-				memcpy(to, &v[end].number, sizeof(uint64_t));
-				to += sizeof(uint64_t);
-				continue;
-			}
-			word = chunk_word(k, c, v[end].text, SIZE_MAX, v[end].kind == CELL_TEXT);
-			memcpy(to, &word, sizeof(word));
-			to += sizeof(word);
+		/* a run of nulls, of numbers or of one text */
+		if (one->kind != CELL_NULL && texts == (one->kind == CELL_NUMBER))
+			return -EINVAL;
+		for (end = i; end < n && one->kind == CELL_NULL && v[end].kind == CELL_NULL; end++)
+			k->nulls++;
+		for (; end < n && one->kind == CELL_NUMBER && v[end].kind == CELL_NUMBER; end++)
+			*numbers++ = (uint64_t)v[end].number;
+		if (end == i) {
+			word = chunk_word(k, c, one->text, SIZE_MAX, one->kind == CELL_TEXT);
+			do
+				*words++ = word;
+			while (++end < n && one->kind == CELL_TEXT && v[end].kind == CELL_TEXT &&
+			       v[end].text == one->text);
 		}
-		parquet_levels_add(&k->def, there, end - i);
-		*(there ? &k->n_values : &k->nulls) += end - i;
+		parquet_levels_add(&k->def, one->kind != CELL_NULL, end - i);
+		k->n += end - i;
 	}
-	k->n += n;
-	k->values.len = to ? (size_t)(to - k->values.data) : 0;
+	k->n_values = k->n - k->nulls;
+	k->values.len = k->n_values * (texts ? sizeof(*words) : sizeof(*numbers));
 	return 0;
 }
 
