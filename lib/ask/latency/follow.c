@@ -104,9 +104,6 @@ int latency_work(void *ctx, struct pass_run *run)
 		const struct merge_record *m = &run->records->v[i];
 		unsigned int id = timeline_id(m);
 
-		if (at && m->stream == stream && !m->missed && !(m->paused | m->gap | m->end) &&
-		    (id >= v->n_ids || !v->first[id]))
-			continue;
 		if (!at || m->stream != stream) {
 			stream = m->stream;
 			at = merge_stream(l->t->merge, m);
