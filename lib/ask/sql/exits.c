@@ -66,15 +66,17 @@ static int sql_exit_filter(struct sql_cursor *cursor)
 		       ?: gaps_open(&c->threads.gaps, c->scan.t);
 }
 
-/* The exits that these steps of the scan's run end. */
-static int sql_exit_steps(struct sql_exit_cursor *c, const struct step *v, size_t n)
+/* The exits that the run's steps end. */
+static int sql_exit_after(void *ctx, struct pass_run *run)
 {
+	struct sql_exit_cursor *c = ctx;
 	struct sql_scan *scan = &c->scan;
 	struct span row;
 	int ret = 0;
 
+	scan->run = *run->records;
 	c->n = 0;
-	for (const struct step *end = v + n; v < end && !ret; v++) {
+	for (const struct step *v = run->steps, *end = v + run->n_steps; v < end && !ret; v++) {
 		uint64_t event = 0;
 
 		if (v->kind == STEP_KVM_EXIT) {
@@ -85,12 +87,13 @@ static int sql_exit_steps(struct sql_exit_cursor *c, const struct step *v, size_
 		if (ret == 1)
 			ret = array_push(&c->v, &c->n, &row, sizeof(row));
 	}
-	return ret;
+	return ret ?: sql_cursor_give(&c->c, c->n);
 }
 
 /* At the end: those of all threads that are open. */
-static int sql_exit_open(struct sql_exit_cursor *c)
+static int sql_exit_last(struct sql_cursor *cursor)
 {
+	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
 	struct span row;
 	int ret = 0;
 
@@ -98,32 +101,7 @@ static int sql_exit_open(struct sql_exit_cursor *c)
 	for (size_t i = 0; i < c->threads.n && !ret; i++)
 		if (exit_finish(&c->threads.v[i].side, &row))
 			ret = array_push(&c->v, &c->n, &row, sizeof(row));
-	return ret;
-}
-
-/* An exit in time ends with its thread's next entry, which may be later. */
-static int sql_exit_next(struct sql_cursor *cursor)
-{
-	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
-	struct sql_scan *scan = &c->scan;
-	int ret;
-
-	do {
-		ret = sql_scan_run(scan);
-		if (ret == 1)
-			ret = steps_fill(cursor->sql->steps, scan->t, &scan->run, EXIT_STEPS, &c->batch)
-				      ?: sql_exit_steps(c, c->batch.v, c->batch.n) ?: 1;
-	} while (ret == 1 && !c->n);
-	ret = ret ?: sql_exit_open(c);
-	return ret < 0 ? ret : (int)c->n;
-}
-
-static int sql_exit_after(void *ctx, struct pass_run *run)
-{
-	struct sql_exit_cursor *c = ctx;
-
-	c->scan.run = *run->records;
-	return sql_exit_steps(c, run->steps, run->n_steps) ?: sql_cursor_give(&c->c, c->n);
+	return ret ?: sql_cursor_give(cursor, c->n);
 }
 
 static int sql_exit_join(struct sql_cursor *cursor, struct reading *r)
@@ -134,11 +112,23 @@ static int sql_exit_join(struct sql_cursor *cursor, struct reading *r)
 	return sql_scan_join(&c->scan, cursor->sql, r->timeline) ?: gaps_open(&c->threads.gaps, r->timeline);
 }
 
-static int sql_exit_last(struct sql_cursor *cursor)
+/* An exit in time ends with its thread's next entry, which may be later. */
+static int sql_exit_next(struct sql_cursor *cursor)
 {
 	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
+	struct pass_run run = { .records = &c->scan.run };
+	int ret;
 
-	return sql_exit_open(c) ?: sql_cursor_give(cursor, c->n);
+	do {
+		ret = sql_scan_run(&c->scan);
+		if (ret != 1)
+			return ret ?: sql_exit_last(cursor) ?: (int)c->n;
+		ret = steps_fill(cursor->sql->steps, c->scan.t, &c->scan.run, EXIT_STEPS, &c->batch);
+		run.steps = c->batch.v;
+		run.n_steps = c->batch.n;
+		ret = ret ?: sql_exit_after(c, &run);
+	} while (!ret && !c->n);
+	return ret ?: (int)c->n;
 }
 
 static int64_t sql_exit_number(const struct sql_cursor *c)

@@ -71,8 +71,8 @@ int sql_cursor_give(struct sql_cursor *c, size_t n)
 {
 	int ret = 0;
 
-	c->sql->rows += n;
-	for (size_t at = 0; at < n && !ret; at += CELLS_MAX)
+	c->sql->rows += c->to ? n : 0;
+	for (size_t at = 0; at < n && c->to && !ret; at += CELLS_MAX)
 		ret = sql_cursor_cells(c, at, n - at < CELLS_MAX ? n : at + CELLS_MAX);
 	return ret;
 }

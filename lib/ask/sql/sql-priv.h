@@ -262,7 +262,7 @@ struct sql_table {
 	int (*last)(struct sql_cursor *c);
 };
 
-/* To c->to: so many rows. The result of its sink. */
+/* To c->to, if it has one: so many rows. The result of its sink. */
 int sql_cursor_give(struct sql_cursor *c, size_t n);
 
 /* A table: names of its columns, its cursor, its functions. */
