@@ -247,7 +247,7 @@ static int tables_write(struct export *e, struct parquet_tables *to, const struc
 					      tables_column);
 		v[i] = (struct sql_reader){ o->tables.v[i], &parquet_table_sink, table, false };
 	}
-	ret = ret ?: sql_read_tables(tables_sql, v, o->tables.n);
+	ret = ret ?: sql_read_tables(tables_sql, v, o->tables.n, export_progress, e);
 	for (size_t i = 0; i < o->tables.n && !ret; i++) {
 		const char *only = strcmp(v[i].name, "latency") ? "" : (const char *)o->presets.data ?: "";
 

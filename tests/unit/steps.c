@@ -212,6 +212,7 @@ static void test_names(void **state)
 struct counting {
 	atomic_size_t records, steps, given;
 	uint64_t last; /* in order: time of the step before */
+	double part;   /* read before the run before */
 	bool order;
 };
 
@@ -240,6 +241,21 @@ static int count_after(void *ctx, struct pass_run *run)
 	return 0;
 }
 
+/* It never falls. */
+static int count_before(void *ctx, double part)
+{
+	struct counting *c = ctx;
+
+	assert_true(part >= c->part && part <= 1);
+	c->part = part;
+	return 0;
+}
+
+static int refuse_before(void *ctx, double part)
+{
+	return -EILSEQ;
+}
+
 static int count_refuse(void *ctx, struct pass_run *run)
 {
 	return -EILSEQ;
@@ -262,13 +278,15 @@ static int run_pass(const struct pass_part *parts, size_t n)
 static void test_passes(void **state)
 {
 	struct counting plain = { 0 }, ordered = { 0 }, without = { 0 }, others = { 0 };
-	const struct pass_part parts[] = { { &plain, 0, count_work, NULL, free, false },
-					   { &ordered, STEPS_ALL, count_work, count_after, free, false },
-					   { &without, STEPS_ALL, count_work, NULL, free, false },
-					   { NULL, 0, NULL, count_refuse, NULL, false },
-					   { NULL, 0, count_refuse, NULL, NULL, false },
-					   { &others, STEP_SET(STEP_HYPERCALL), count_work, NULL, free,
-					     false } };
+	const struct pass_part parts[] = {
+		{ &plain, 0, NULL, count_work, NULL, free, false },
+		{ &ordered, STEPS_ALL, count_before, count_work, count_after, free, false },
+		{ &without, STEPS_ALL, NULL, count_work, NULL, free, false },
+		{ NULL, 0, NULL, NULL, count_refuse, NULL, false },
+		{ NULL, 0, NULL, count_refuse, NULL, NULL, false },
+		{ &others, STEP_SET(STEP_HYPERCALL), NULL, count_work, NULL, free, false },
+		{ NULL, 0, refuse_before, NULL, count_after, NULL, false }
+	};
 
 	assert_int_equal(run_pass(parts, 2), 0);
 	assert_int_equal(plain.records, 4148 - 1); /* lines of the report but "cpus=4" */
@@ -276,12 +294,14 @@ static void test_passes(void **state)
 	assert_int_equal(ordered.records, plain.records);
 	assert_int_equal(ordered.given, ordered.steps);
 	assert_true(ordered.steps > 1000);
+	assert_true(ordered.part > 0);
 	/* no order: by streams */
 	assert_int_equal(run_pass(&parts[2], 1), 0);
 	assert_int_equal(without.records, plain.records);
 	assert_int_equal(without.steps, ordered.steps);
 	assert_int_equal(run_pass(&parts[3], 1), -EILSEQ);
 	assert_int_equal(run_pass(&parts[4], 1), -EILSEQ);
+	assert_int_equal(run_pass(&parts[6], 1), -EILSEQ);
 	ordered = (struct counting){ 0 };
 	/* a run that has none of a part's kinds, and no loss or end, gives it none */
 	assert_int_equal(run_pass((const struct pass_part[]){ parts[1], parts[5] }, 2), 0);

@@ -176,9 +176,11 @@ void sql_filled_use(struct sql *s, const char *table)
 }
 
 /* Ends the reading when the statement is interrupted. */
-static int sql_filled_after(void *ctx, struct pass_run *run)
+static int sql_filled_before(void *ctx, double part)
 {
-	return sql_stopped(ctx) ? -EINTR : 0;
+	const struct sql *s = ctx;
+
+	return sql_stopped(s) ? -EINTR : s->progress ? s->progress(s->progress_ctx, part) : 0;
 }
 
 int sql_filled_read(struct sql *s, struct sql_cursor *const *cursors, size_t n)
@@ -196,7 +198,7 @@ int sql_filled_read(struct sql *s, struct sql_cursor *const *cursors, size_t n)
 	/* all rows at once take less time */
 	if (!ret && sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		ret = -ENOMEM;
-	reading_add(&r, (struct pass_part){ .ctx = s, .after = sql_filled_after });
+	reading_add(&r, (struct pass_part){ .ctx = s, .before = sql_filled_before });
 	for (size_t i = 0; i < ARRAY_SIZE(sql_filled) && !ret; i++)
 		if (wanted & 1u << i) {
 			sql_insert_open(s, &sql_filled[i], &in[i]);

@@ -86,6 +86,8 @@ struct sql {
 	atomic_bool stop;
 	atomic_uint_least64_t records;
 	uint64_t rows, damaged;
+	int (*progress)(void *ctx, double part); /* of sql_read_tables() */
+	void *progress_ctx;
 	struct strlist notes, said; /* said: messages about the files */
 	struct log once;	    /* logs each message once */
 	struct sql_hyp *hyp;	    /* hyp-store.c; NULL: nothing is known yet */

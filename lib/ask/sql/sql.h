@@ -58,8 +58,12 @@ struct sql_reader {
 	void *ctx;
 	bool kept;
 };
-/* Several tables by one reading of the files, without SQLite; of those that it keeps a statement follows. */
-int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n);
+/*
+ * Several tables by one reading of the files, without SQLite; of those that it keeps a statement follows.
+ * progress: called with how much has been read, 0 to 1; -errno ends the reading.
+ */
+int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n, int (*progress)(void *ctx, double part),
+		    void *ctx);
 #define SQL_COLUMNS_MAX 64 /* of a table, or a statement */
 /* Whether a text of a prompt is whole: its last statement ends with a semicolon. */
 bool sql_whole(const char *text);

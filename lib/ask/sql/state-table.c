@@ -180,15 +180,15 @@ static int sql_state_join(struct sql_cursor *cursor, struct reading *r)
 
 	/* of a model that follows all tasks a vCPU's states are not what they are without */
 	c->own = cursor->table == &sql_thread_states_table;
-	ret = c->own ? states_open(&c->states, r->in, r->timeline, r->steps, want, sql_state_span, c)
-		     : reading_states(r, want, sql_state_span, c);
-	if (ret)
-		return ret;
-	if (c->own)
+	if (c->own) {
+		ret = states_open(&c->states, r->in, r->timeline, r->steps, want, sql_state_span, c);
 		reading_add(r, states_part(c->states));
-	c->states = c->own ? c->states : r->states;
+	} else {
+		ret = reading_states(r, want, sql_state_span, c);
+		c->states = r->states;
+	}
 	reading_add(r, (struct pass_part){ .ctx = c, .after = sql_state_after });
-	return 0;
+	return ret;
 }
 
 static int sql_state_last(struct sql_cursor *cursor)

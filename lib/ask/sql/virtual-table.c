@@ -100,17 +100,6 @@ static int sql_table_close(sqlite3_vtab_cursor *cursor)
 	return SQLITE_OK;
 }
 
-/* The next rows. The count of them, 0: the end, -errno. */
-static int sql_cursor_more(struct sql_cursor *c)
-{
-	int ret = c->table->next(c);
-
-	c->at = 0;
-	c->n = ret > 0 ? (size_t)ret : 0;
-	c->sql->rows += c->n;
-	return ret;
-}
-
 static int sql_table_next(sqlite3_vtab_cursor *cursor)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
@@ -121,7 +110,12 @@ static int sql_table_next(sqlite3_vtab_cursor *cursor)
 		c->over = ret != SQLITE_ROW;
 		return ret == SQLITE_ROW || ret == SQLITE_DONE ? SQLITE_OK : ret;
 	}
-	ret = ++c->at < c->n ? 1 : sql_cursor_more(c);
+	ret = ++c->at < c->n ? 1 : c->table->next(c);
+	if (c->at >= c->n) { /* they are the next ones */
+		c->at = 0;
+		c->n = ret > 0 ? (size_t)ret : 0;
+		c->sql->rows += c->n;
+	}
 	c->over = !ret;
 	c->row++;
 	return ret < 0 ? sql_table_failed(c, ret) : SQLITE_OK;
@@ -229,7 +223,8 @@ static int sql_read_table(struct sql_cursor *c)
 	return ret;
 }
 
-int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n)
+int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n, int (*progress)(void *ctx, double part),
+		    void *ctx)
 {
 	struct sql_cursor **cursors = calloc(n + 1, sizeof(struct sql_cursor *));
 	size_t n_cursors = 0;
@@ -257,7 +252,10 @@ int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n)
 		t->close(c);
 		free(c);
 	}
+	s->progress = progress;
+	s->progress_ctx = ctx;
 	ret = ret ?: sql_filled_read(s, cursors, n_cursors);
+	s->progress = NULL;
 	for (size_t i = 0; i < n_cursors; i++) {
 		cursors[i]->table->close(cursors[i]);
 		free(cursors[i]);

@@ -16,6 +16,9 @@ struct pass_run {
 struct pass_part {
 	void *ctx;
 	uint64_t steps; /* the set of kinds that it wants; 0: none, and none it gets */
+	/* Before each run of a pass in order: how much of the files has been read, 0 to 1. NULL: nothing to
+	 * do. */
+	int (*before)(void *ctx, double part);
 	/* Called by several threads, each with a run. NULL: nothing to do. */
 	int (*work)(void *ctx, struct pass_run *run);
 	/* In the order of time, one run at a time, perhaps by other threads. NULL: the part needs no order.
