@@ -216,43 +216,47 @@ static int tables_row(void *ctx, const struct sql_value *v, size_t n)
 
 		if (cell.kind == CELL_COPY)
 			cell.text = v[i].text;
-		ret = cell.kind == CELL_FAILED ? -EINVAL : parquet_table.cells(ctx, i, &cell, 1);
+		ret = cell.kind == CELL_FAILED ? -EINVAL : parquet_table_sink.cells(ctx, i, &cell, 1);
 	}
-	return ret ?: parquet_table.rows(ctx, 1);
+	return ret ?: parquet_table_sink.rows(ctx, 1);
 }
 
-static int tables_query(struct export *e, struct parquet_tables *to, const char *query, const char *name,
+static int tables_query(struct export *e, void *table, const char *query, const char *name,
 			const char *condition, int (*row)(void *ctx, const struct sql_value *v, size_t n))
 {
 	const struct sql_sink sink = { .row = row };
-	int ret = row == tables_row ? sql_read_table(tables_sql, name, &parquet_table, to) : -ENOENT;
-	char *text = NULL, why[SQL_WHY_MAX] = "";
+	char *text = str_printf("%s %s%s", query, name, condition), why[SQL_WHY_MAX] = "";
+	int ret = text ? sql_run(tables_sql, text, &sink, table, why) : -ENOMEM;
 
-	if (ret == -ENOENT) {
-		text = str_printf("%s %s%s", query, name, condition);
-		ret = text ? sql_run(tables_sql, text, &sink, to, why) : -ENOMEM;
-	}
 	free(text);
 	if (*why && !tables_stopped)
 		log_err(e->log, "table '%s': %s", name, why);
 	return tables_stopped ? -ECANCELED : ret;
 }
 
+/* By one reading of the files; then those that SQLite keeps. */
 static int tables_write(struct export *e, struct parquet_tables *to, const struct export_opts *o)
 {
-	int ret = 0;
+	struct sql_reader *v = calloc(o->tables.n + 1, sizeof(*v));
+	struct parquet_table *table;
+	int ret = v ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < o->tables.n && !ret; i++) {
-		const char *name = o->tables.v[i];
-		const char *only = strcmp(name, "latency") ? "" : (const char *)o->presets.data ?: "";
-
-		ret = export_progress(e, (double)i / (double)o->tables.n)
-			      ?: parquet_table_begin(to, name)
-			      ?: tables_query(e, to, "PRAGMA table_info =", name, "", tables_column)
-			      ?: tables_query(e, to, "SELECT * FROM", name, only, tables_row)
-			      ?: parquet_table_end(to);
+		ret = parquet_table_begin(to, o->tables.v[i], &table)
+			      ?: tables_query(e, table, "PRAGMA table_info =", o->tables.v[i], "",
+					      tables_column);
+		v[i] = (struct sql_reader){ o->tables.v[i], &parquet_table_sink, table, false };
 	}
-	return ret;
+	ret = ret ?: sql_read_tables(tables_sql, v, o->tables.n, export_progress, e);
+	for (size_t i = 0; i < o->tables.n && !ret; i++) {
+		const char *only = strcmp(v[i].name, "latency") ? "" : (const char *)o->presets.data ?: "";
+
+		if (v[i].kept)
+			ret = tables_query(e, v[i].ctx, "SELECT * FROM", v[i].name, only, tables_row);
+		ret = ret ?: parquet_table_end(v[i].ctx);
+	}
+	free(v);
+	return tables_stopped ? -ECANCELED : ret;
 }
 
 static int export_tables(struct export *e, const struct export_opts *o)

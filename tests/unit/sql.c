@@ -818,6 +818,75 @@ static void test_interrupt(void **state)
 	close_all(&o, s);
 }
 
+/* ---- several tables by one reading ------------------------------------------------------------ */
+
+struct taken {
+	size_t columns[SQL_COLUMNS_MAX], rows;
+};
+
+static int take_cells(void *ctx, size_t column, const struct cell *v, size_t n)
+{
+	((struct taken *)ctx)->columns[column] += n;
+	return 0;
+}
+
+static int take_rows(void *ctx, size_t n)
+{
+	((struct taken *)ctx)->rows += n;
+	return 0;
+}
+
+static int refuse_rows(void *ctx, size_t n)
+{
+	return -EXDEV;
+}
+
+/* How much has been read never falls, as it would if each table was read by itself. */
+static int read_on(void *ctx, double part)
+{
+	double *before = ctx;
+
+	assert_true(part >= *before && part <= 1);
+	*before = part;
+	return 0;
+}
+
+static int read_no_more(void *ctx, double part)
+{
+	return -ECANCELED;
+}
+
+static void test_together(void **state)
+{
+	static const struct cell_sink sink = { take_cells, take_rows }, refuses = { take_cells, refuse_rows };
+	static const char *const names[] = { "vcpu_states", "findings",	     "lost",  "kvm_exits",
+					     "hyp_calls",   "thread_states", "steal", "threads" };
+	struct taken taken[ARRAY_SIZE(names)] = { 0 };
+	struct sql_reader v[ARRAY_SIZE(names)];
+	struct opened o;
+	struct sql *s = open_all(&o);
+	double part = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		v[i] = (struct sql_reader){ names[i], &sink, &taken[i], false };
+	assert_int_equal(sql_read_tables(s, v, ARRAY_SIZE(v), read_on, &part), 0);
+	assert_true(part > 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char *query = str_printf("SELECT count(*) FROM %s", names[i]), expected[32];
+
+		assert_int_equal(v[i].kept, !strcmp(names[i], "findings") || !strcmp(names[i], "threads"));
+		snprintf(expected, sizeof(expected), "%zu|\n", taken[i].rows);
+		if (!v[i].kept)
+			expect_answer(s, query, expected);
+		assert_int_equal(taken[i].columns[0], taken[i].rows);
+		free(query);
+	}
+	v[0].sink = &refuses;
+	assert_int_equal(sql_read_tables(s, v, 1, NULL, NULL), -EXDEV);
+	assert_int_equal(sql_read_tables(s, v, 1, read_no_more, NULL), -ECANCELED);
+	close_all(&o, s);
+}
+
 static bool stopped(void *ctx)
 {
 	return true;
@@ -857,6 +926,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
 		cmocka_unit_test(test_guard),
 		cmocka_unit_test(test_interrupt),
+		cmocka_unit_test(test_together),
 		cmocka_unit_test(test_interrupt_survey),
 		cmocka_unit_test(test_temporary),
 		cmocka_unit_test(test_temporary_limit),

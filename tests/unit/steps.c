@@ -212,6 +212,7 @@ static void test_names(void **state)
 struct counting {
 	atomic_size_t records, steps, given;
 	uint64_t last; /* in order: time of the step before */
+	double part;   /* read before the run before */
 	bool order;
 };
 
@@ -240,6 +241,21 @@ static int count_after(void *ctx, struct pass_run *run)
 	return 0;
 }
 
+/* It never falls. */
+static int count_before(void *ctx, double part)
+{
+	struct counting *c = ctx;
+
+	assert_true(part >= c->part && part <= 1);
+	c->part = part;
+	return 0;
+}
+
+static int refuse_before(void *ctx, double part)
+{
+	return -EILSEQ;
+}
+
 static int count_refuse(void *ctx, struct pass_run *run)
 {
 	return -EILSEQ;
@@ -266,6 +282,7 @@ static void test_passes(void **state)
 		{ .ctx = &plain, .work = count_work, .release = free },
 		{ .ctx = &ordered,
 		  .steps = STEPS_ALL,
+		  .before = count_before,
 		  .work = count_work,
 		  .after = count_after,
 		  .release = free },
@@ -279,6 +296,7 @@ static void test_passes(void **state)
 		  .first = count_after,
 		  .release = free },
 		{ .first = count_refuse },
+		{ .before = refuse_before, .after = count_after },
 	};
 
 	assert_int_equal(run_pass(parts, 2), 0);
@@ -287,6 +305,7 @@ static void test_passes(void **state)
 	assert_int_equal(ordered.records, plain.records);
 	assert_int_equal(ordered.given, ordered.steps);
 	assert_true(ordered.steps > 1000);
+	assert_true(ordered.part > 0);
 	/* no order: by streams */
 	assert_int_equal(run_pass(&parts[2], 1), 0);
 	assert_int_equal(without.records, plain.records);
@@ -297,6 +316,7 @@ static void test_passes(void **state)
 	assert_int_equal(run_pass(&parts[6], 1), 0);
 	assert_int_equal(early.given, ordered.steps);
 	assert_int_equal(run_pass(&parts[7], 1), -EILSEQ);
+	assert_int_equal(run_pass(&parts[8], 1), -EILSEQ);
 	ordered = (struct counting){ 0 };
 	/* a run that has none of a part's kinds, and no loss or end, gives it none */
 	assert_int_equal(run_pass((const struct pass_part[]){ parts[1], parts[5] }, 2), 0);

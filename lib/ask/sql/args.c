@@ -253,6 +253,7 @@ static int64_t sql_arg_row(const struct sql_cursor *cursor)
 
 const struct sql_table sql_args_table = {
 	SQL_TABLE("args", sql_arg_columns, arg),
+	.column = sql_arg_column,
 	.sets = true,
 	.bytes = 10,
 	.patience = 2,

@@ -3,7 +3,7 @@
  * The table kvm_exits: each kvm_exit of a vCPU's thread, with how long the guest ran before and how long it
  * took until it ran again. Where events were lost neither is known.
  */
-#include "ask/states/exits.h"
+#include "ask/states/reading.h"
 #include "base/decode/esr.h"
 #include "ask/sql/sql-priv.h"
 
@@ -42,10 +42,11 @@ struct sql_exit_cursor {
 	struct sql_scan scan;
 	struct step_batch batch;
 	struct exit_threads threads;
-	struct span row;
-	size_t step; /* of the batch: the next one */
-	size_t last; /* at the end: of those that are left */
+	struct span *v; /* exits that the last run of records ended: rows */
+	size_t n;
 };
+
+#define EXIT_STEPS (STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT))
 
 static void sql_exit_close(struct sql_cursor *cursor)
 {
@@ -54,6 +55,7 @@ static void sql_exit_close(struct sql_cursor *cursor)
 	sql_scan_close(&c->scan);
 	step_batch_release(&c->batch);
 	exit_threads_release(&c->threads);
+	free(c->v);
 }
 
 static int sql_exit_filter(struct sql_cursor *cursor)
@@ -64,49 +66,79 @@ static int sql_exit_filter(struct sql_cursor *cursor)
 		       ?: gaps_open(&c->threads.gaps, c->scan.t);
 }
 
+/* The exits that the run's steps end. */
+static int sql_exit_after(void *ctx, struct pass_run *run)
+{
+	struct sql_exit_cursor *c = ctx;
+	struct sql_scan *scan = &c->scan;
+	struct span row;
+	int ret = 0;
+
+	scan->run = *run->records;
+	c->n = 0;
+	for (const struct step *v = run->steps, *end = v + run->n_steps; v < end && !ret; v++) {
+		uint64_t event = 0;
+
+		if (v->kind == STEP_KVM_EXIT) {
+			scan->m = &scan->run.v[v->at];
+			event = (uint64_t)sql_id(ID_EVENT, scan->map[v->stream], sql_scan_record(scan));
+		}
+		ret = exit_threads_step(&c->threads, v, event, &row);
+		if (ret == 1)
+			ret = array_push(&c->v, &c->n, &row, sizeof(row));
+	}
+	return ret ?: sql_cursor_give(&c->c, c->n);
+}
+
+/* At the end: those of all threads that are open. */
+static int sql_exit_last(struct sql_cursor *cursor)
+{
+	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
+	struct span row;
+	int ret = 0;
+
+	c->n = 0;
+	for (size_t i = 0; i < c->threads.n && !ret; i++)
+		if (exit_finish(&c->threads.v[i].side, &row))
+			ret = array_push(&c->v, &c->n, &row, sizeof(row));
+	return ret ?: sql_cursor_give(cursor, c->n);
+}
+
+static int sql_exit_join(struct sql_cursor *cursor, struct reading *r)
+{
+	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
+
+	reading_add(r, (struct pass_part){ .ctx = c, .steps = EXIT_STEPS, .after = sql_exit_after });
+	return sql_scan_join(&c->scan, cursor->sql, r->timeline) ?: gaps_open(&c->threads.gaps, r->timeline);
+}
+
+/* An exit in time ends with its thread's next entry, which may be later. */
 static int sql_exit_next(struct sql_cursor *cursor)
 {
 	struct sql_exit_cursor *c = (struct sql_exit_cursor *)cursor;
-	struct sql_scan *scan = &c->scan;
+	struct pass_run run = { .records = &c->scan.run };
 	int ret;
 
-	/* an exit in time ends with its thread's next entry, which may be later */
 	do {
-		while (c->step < c->batch.n) {
-			const struct step *step = &c->batch.v[c->step++];
-			uint64_t event = 0;
-
-			if (step->kind == STEP_KVM_EXIT) {
-				scan->m = &scan->run.v[step->at];
-				event = (uint64_t)sql_id(ID_EVENT, scan->map[step->stream],
-							 sql_scan_record(scan));
-			}
-			ret = exit_threads_step(&c->threads, step, event, &c->row);
-			if (ret)
-				return ret;
-		}
-		c->step = 0;
-		ret = sql_scan_run(scan);
-		if (ret == 1)
-			ret = steps_fill(cursor->sql->steps, scan->t, &scan->run,
-					 STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT), &c->batch)
-				      ?: 1;
-	} while (ret == 1);
-	c->batch.n = 0;
-	for (; !ret && c->last < c->threads.n; c->last++)
-		if (exit_finish(&c->threads.v[c->last].side, &c->row))
-			return 1;
-	return ret;
+		ret = sql_scan_run(&c->scan);
+		if (ret != 1)
+			return ret ?: sql_exit_last(cursor) ?: (int)c->n;
+		ret = steps_fill(cursor->sql->steps, c->scan.t, &c->scan.run, EXIT_STEPS, &c->batch);
+		run.steps = c->batch.v;
+		run.n_steps = c->batch.n;
+		ret = ret ?: sql_exit_after(c, &run);
+	} while (!ret && !c->n);
+	return ret ?: (int)c->n;
 }
 
 static int64_t sql_exit_number(const struct sql_cursor *c)
 {
-	return (int64_t)((const struct sql_exit_cursor *)c)->row.first;
+	return (int64_t)((const struct sql_exit_cursor *)c)->v[c->at].first;
 }
 
 static struct cell sql_exit_column(struct sql_cursor *cursor, int i)
 {
-	const struct span *row = &((const struct sql_exit_cursor *)cursor)->row;
+	const struct span *row = &((const struct sql_exit_cursor *)cursor)->v[cursor->at];
 	const struct input *in = &cursor->sql->in->v[row->machine];
 	int what = cursor->table->columns[i].what;
 	const char *word;
@@ -149,7 +181,10 @@ static struct cell sql_exit_column(struct sql_cursor *cursor, int i)
 
 const struct sql_table sql_exits_table = {
 	SQL_TABLE("kvm_exits", sql_exit_columns, exit),
+	.column = sql_exit_column,
 	.bytes = 200,
 	.patience = 2,
 	.number = sql_exit_number,
+	.join = sql_exit_join,
+	.last = sql_exit_last,
 };

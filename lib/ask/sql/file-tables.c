@@ -3,6 +3,7 @@
  * Tables whose rows SQLite keeps: the files' metadata (machines, CPUs, vCPUs, options, offset points), and
  * those that all of the files have to be read for.
  */
+#include "ask/states/reading.h"
 #include "ask/sql/sql-priv.h"
 
 static const char *sql_or_null(const char *text)
@@ -118,72 +119,108 @@ static void sql_fill_clocks(struct sql *s, struct sql_insert *in)
 static const struct sql_filled {
 	const char *name, *kinds; /* kinds: a letter for each column, see sql_insert() */
 	void (*fill)(struct sql *s, struct sql_insert *in);
-	bool later; /* when a statement first uses it: all of the files are read for it */
+	/* in place of it: when a statement first uses the table all of the files are read for it */
+	int (*join)(struct sql_insert *in, struct reading *r);
+	void (*end)(struct sql_insert *in);
 } sql_filled[] = {
-	{ "recordings", "nttntNNNtttttNNNN", sql_fill_recordings, false },
-	{ "cpus", "tnn", sql_fill_cpus, false },
-	{ "vcpus", "ttnnn", sql_fill_vcpus, false },
-	{ "_option", "nnnt", sql_fill_options, false },
-	{ "clocks", "tnnnNttn", sql_fill_clocks, false },
-	{ "threads", "ntntn", sql_fill_threads, true },
-	{ "spans", "nntnNtttnnNnNN", sql_fill_spans, true },
-	{ "latency", "tnntnNtNtNNNNNNnNN", sql_fill_latency, true },
-	{ "findings", "NNttNNtnnnnNN", sql_fill_findings, true },
+	{ "recordings", "nttntNNNtttttNNNN", .fill = sql_fill_recordings },
+	{ "cpus", "tnn", .fill = sql_fill_cpus },
+	{ "vcpus", "ttnnn", .fill = sql_fill_vcpus },
+	{ "_option", "nnnt", .fill = sql_fill_options },
+	{ "clocks", "tnnnNttn", .fill = sql_fill_clocks },
+	{ "threads", "ntntn", .join = sql_threads_join, .end = sql_threads_end },
+	{ "spans", "nntnNtttnnNnNN", .join = sql_spans_join },
+	{ "latency", "tnntnNtNtNNNNNNnNN", .join = sql_latency_join, .end = sql_latency_end },
+	{ "findings", "NNttNNtnnnnNN", .join = sql_findings_join, .end = sql_findings_end },
 };
 
-static int sql_fill(struct sql *s, const struct sql_filled *t)
+static void sql_insert_open(struct sql *s, const struct sql_filled *t, struct sql_insert *in)
 {
-	struct sql_insert in = { .kinds = t->kinds };
 	struct buf text = { 0 };
-	int code = SQLITE_NOMEM;
 
+	*in = (struct sql_insert){ .sql = s, .kinds = t->kinds };
 	buf_printf(&text, "INSERT INTO main.%s VALUES (?", t->name);
 	for (size_t i = 1; t->kinds[i]; i++)
 		buf_addstr(&text, ", ?");
 	buf_addstr(&text, ")");
-	s->filling = true;
-	if (buf_str(&text))
-		code = sqlite3_prepare_v2(s->db, buf_str(&text), -1, &in.stmt, NULL);
-	if (code == SQLITE_OK) /* all rows at once take less time */
-		code = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL);
-	if (code == SQLITE_OK) {
-		t->fill(s, &in);
-		sqlite3_reset(in.stmt);
-		code = sqlite3_exec(s->db, in.ret ? "ROLLBACK" : "COMMIT", NULL, NULL, NULL);
-	}
-	sqlite3_finalize(in.stmt);
-	s->filling = false;
+	if (!buf_str(&text) || sqlite3_prepare_v2(s->db, buf_str(&text), -1, &in->stmt, NULL) != SQLITE_OK)
+		in->ret = -ENOMEM;
 	buf_release(&text);
-	return in.ret ?: code == SQLITE_OK ? 0 : -ENOMEM;
 }
 
 int sql_filled_add(struct sql *s)
 {
 	int ret = sqlite3_exec(s->db, sql_tables_text, NULL, NULL, NULL);
 
-	for (size_t i = 0; i < ARRAY_SIZE(sql_filled) && ret == SQLITE_OK; i++)
-		if (!sql_filled[i].later && sql_fill(s, &sql_filled[i]))
-			ret = SQLITE_NOMEM;
+	s->filling = true;
+	for (size_t i = 0; i < ARRAY_SIZE(sql_filled) && ret == SQLITE_OK; i++) {
+		struct sql_insert in;
+
+		if (!sql_filled[i].fill)
+			continue;
+		sql_insert_open(s, &sql_filled[i], &in);
+		if (!in.ret)
+			sql_filled[i].fill(s, &in);
+		sqlite3_finalize(in.stmt);
+		ret = in.ret ? SQLITE_NOMEM : SQLITE_OK;
+	}
+	s->filling = false;
 	return ret;
 }
 
 void sql_filled_use(struct sql *s, const char *table)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sql_filled); i++)
-		if (sql_filled[i].later && !strcmp(sql_filled[i].name, table))
+		if (sql_filled[i].join && !strcmp(sql_filled[i].name, table))
 			s->used |= 1u << i;
 }
 
-int sql_filled_read(struct sql *s)
+/* Ends the reading when the statement is interrupted. */
+static int sql_filled_before(void *ctx, double part)
 {
-	int ret = 0;
+	const struct sql *s = ctx;
 
-	for (size_t i = 0; i < ARRAY_SIZE(sql_filled) && !ret; i++) {
-		if (!(s->used & ~s->filled & 1u << i))
-			continue;
-		ret = sql_fill(s, &sql_filled[i]);
-		s->filled |= ret ? 0 : 1u << i;
-	}
+	return sql_stopped(s) ? -EINTR : s->progress ? s->progress(s->progress_ctx, part) : 0;
+}
+
+int sql_filled_read(struct sql *s, struct sql_cursor *const *cursors, size_t n)
+{
+	struct sql_insert in[ARRAY_SIZE(sql_filled)] = { 0 };
+	unsigned int wanted = s->used & ~s->filled;
+	struct reading r;
+	int ret;
+
 	s->used = 0;
+	if (!wanted && !n)
+		return 0;
+	s->filling = true;
+	ret = reading_open(&r, s->in, NULL, &s->once);
+	/* all rows at once take less time */
+	if (!ret && sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+		ret = -ENOMEM;
+	reading_add(&r, (struct pass_part){ .ctx = s, .before = sql_filled_before });
+	for (size_t i = 0; i < ARRAY_SIZE(sql_filled) && !ret; i++)
+		if (wanted & 1u << i) {
+			sql_insert_open(s, &sql_filled[i], &in[i]);
+			ret = in[i].ret ?: sql_filled[i].join(&in[i], &r);
+		}
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = cursors[i]->table->join(cursors[i], &r);
+	ret = ret ?: reading_run(&r);
+	for (size_t i = 0; i < n && !ret; i++)
+		ret = cursors[i]->table->last ? cursors[i]->table->last(cursors[i]) : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(sql_filled); i++) {
+		in[i].ret = ret ?: in[i].ret;
+		if (in[i].job)
+			sql_filled[i].end(&in[i]);
+		sqlite3_finalize(in[i].stmt);
+		ret = in[i].ret;
+	}
+	if (sqlite3_exec(s->db, ret ? "ROLLBACK" : "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+		ret = ret ?: -ENOMEM;
+	merge_damage_join(&s->damaged, reading_damaged(&r));
+	reading_close(&r);
+	s->filling = false;
+	s->filled |= ret ? 0 : wanted;
 	return ret;
 }

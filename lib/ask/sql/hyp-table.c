@@ -304,56 +304,55 @@ static int64_t sql_span_number(const struct sql_cursor *cursor)
 	return sql_id(ID_HYP, c->rows[cursor->at].stream, c->rows[cursor->at].span.record);
 }
 
-static struct cell sql_span_column(struct sql_cursor *cursor, int i)
+static void sql_span_cells(struct sql_cursor *cursor, int i, size_t from, size_t n, struct cell *out)
 {
-	const struct sql_span_row *row = &((const struct sql_span_cursor *)cursor)->rows[cursor->at];
+	const struct sql_span_row *v = &((const struct sql_span_cursor *)cursor)->rows[from], *end = v + n;
 	const struct sql *s = cursor->sql;
-	const char *reason = s->hyp->words[row->span.reason];
+	const struct sql_stream *of = s->streams;
+	char *const *words = s->hyp->words;
 	int what = cursor->table->columns[i].what;
 
 	switch (what) {
 	case SPAN_ID:
-		return sql_number(sql_span_number(cursor));
+		SQL_EACH(sql_number(sql_id(ID_HYP, v->stream, v->span.record)));
 	case SPAN_MACHINE_ID:
-		return sql_number((int64_t)s->streams[row->stream].input);
+		SQL_EACH(sql_number((int64_t)of[v->stream].input));
 	case SPAN_EVENT:
-		return sql_number(sql_id(ID_EVENT, row->stream, row->span.record));
+		SQL_EACH(sql_number(sql_id(ID_EVENT, v->stream, v->span.record)));
 	case SPAN_CPU:
-		return sql_number(s->streams[row->stream].cpu);
+		SQL_EACH(sql_number(of[v->stream].cpu));
 	case SPAN_TS:
-		return sql_number(sql_ts(row->span.ts));
+		SQL_EACH(sql_number(sql_ts(v->span.ts)));
 	case SPAN_DUR:
-		return row->span.dur >= 0 ? sql_number(row->span.dur) : SQL_NOTHING;
+		SQL_EACH(v->span.dur >= 0 ? sql_number(v->span.dur) : SQL_NOTHING);
 	case SPAN_VCPU:
-		return row->span.vcpu ? sql_number(row->span.vcpu) : SQL_NOTHING;
+		SQL_EACH(v->span.vcpu ? sql_number(v->span.vcpu) : SQL_NOTHING);
 	case SPAN_GUEST:
 	case SPAN_GUEST_VCPU:
-		return sql_vcpu(sql_input(s, row->stream), row->span.vcpu, what == SPAN_GUEST);
+		SQL_EACH(sql_vcpu(sql_input(s, v->stream), v->span.vcpu, what == SPAN_GUEST));
 	case SPAN_TRACK:
-		return sql_number((int64_t)row->stream);
+		SQL_EACH(sql_number((int64_t)v->stream));
 	case SPAN_DEPTH:
-		return sql_number(0);
+		SQL_EACH(sql_number(0));
 	case SPAN_REASON:
-		return sql_text(reason);
+		SQL_EACH(sql_text(words[v->span.reason]));
 	case SPAN_REASON_EVENT:
-		return sql_text(s->hyp->words[sql_span_word(&row->span)]);
+		SQL_EACH(sql_text(words[sql_span_word(&v->span)]));
 	case SPAN_NAME:
-		return sql_text(reason ?: "hyp");
+		SQL_EACH(sql_text(words[v->span.reason] ?: "hyp"));
 	case SPAN_LEFT:
-		return sql_text(s->hyp->words[row->span.left]);
+		SQL_EACH(sql_text(words[v->span.left]));
 	case SPAN_ENDED:
-		return sql_text(row->span.dur == SPAN_DUR_LOST	 ? "lost"
-				: row->span.dur == SPAN_DUR_OPEN ? "open"
-								 : "exit");
+		SQL_EACH(sql_text(v->span.dur == SPAN_DUR_LOST	 ? "lost"
+				  : v->span.dur == SPAN_DUR_OPEN ? "open"
+								 : "exit"));
 	case SPAN_MACHINE:
-		return sql_text(sql_input(s, row->stream)->machine);
+		SQL_EACH(sql_text(sql_input(s, v->stream)->machine));
 	case SPAN_CATEGORY:
-		return sql_text("hyp");
-	case SQL_UTC_NS:
-	case SQL_UTC_BOUND:
-		return sql_utc(s, s->streams[row->stream].input, row->span.ts, 0, what);
+		SQL_EACH(sql_text("hyp"));
+	default: /* SQL_UTC_NS, SQL_UTC_BOUND */
+		SQL_EACH(sql_utc(s, of[v->stream].input, v->span.ts, 0, what));
 	}
-	return SQL_NOTHING;
 }
 
 static const struct sql_column sql_slice_columns[] = {
@@ -397,7 +396,8 @@ static const struct sql_column sql_call_columns[] = {
 
 #define SPAN_TABLE(table, of)                                                                                \
 	.orders = 1u << ORDER_TS | 1u << ORDER_CPU | 1u << ORDER_CPU_REASON | 1u << ORDER_REASON,            \
-	.bytes = 64, .patience = 100, .number = sql_span_number, SQL_TABLE(table, sql_##of##_columns, span)
+	.bytes = 64, .patience = 100, .number = sql_span_number, .cells = sql_span_cells,                    \
+	SQL_TABLE(table, sql_##of##_columns, span)
 
 const struct sql_table sql_slices_table = { SPAN_TABLE("slices", slice) };
 const struct sql_table sql_pkvm_table = { SPAN_TABLE("pkvm_hypervisor_events", pkvm) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Notes to an answer, each once, and rows of tables that SQLite keeps. */
+/* Notes to an answer, each once, and rows: of tables that SQLite keeps, and those that a sink gets. */
 #include <stdarg.h>
 
 #include "ask/sql/sql-priv.h"
@@ -38,4 +38,41 @@ void sql_insert(struct sql_insert *in, ...)
 	sqlite3_reset(in->stmt);
 	if (!in->ret && code != SQLITE_OK)
 		in->ret = code == SQLITE_NOMEM ? -ENOMEM : -EIO;
+}
+
+/* The cursor's rows from `from` to `to`. */
+static int sql_cursor_cells(struct sql_cursor *c, size_t from, size_t to)
+{
+	const struct cell_sink *sink = c->to->sink;
+	struct cell cells[CELLS_MAX];
+	int ret = 0;
+
+	for (size_t i = 0; i < c->table->n && !ret; i++) {
+		size_t n = 0;
+
+		if (c->table->cells) {
+			c->table->cells(c, (int)i, from, to - from, cells);
+			ret = sink->cells(c->to->ctx, i, cells, to - from);
+		}
+		for (c->at = c->table->cells ? to : from; c->at < to && !ret; c->at++) {
+			cells[n++] = c->table->column(c, (int)i);
+			if (cells[n - 1].kind == CELL_FAILED)
+				return -ENOMEM;
+			if (cells[n - 1].kind == CELL_COPY || c->at + 1 == to) {
+				ret = sink->cells(c->to->ctx, i, cells, n);
+				n = 0;
+			}
+		}
+	}
+	return ret ?: sink->rows(c->to->ctx, to - from);
+}
+
+int sql_cursor_give(struct sql_cursor *c, size_t n)
+{
+	int ret = 0;
+
+	c->sql->rows += c->to ? n : 0;
+	for (size_t at = 0; at < n && c->to && !ret; at += CELLS_MAX)
+		ret = sql_cursor_cells(c, at, n - at < CELLS_MAX ? n : at + CELLS_MAX);
+	return ret;
 }

@@ -175,7 +175,7 @@ static int64_t sql_relative_number(const struct sql_cursor *cursor)
 
 #define RELATIVE_TABLE(of)                                                                                   \
 	.sets = true, .bytes = 100, .patience = 2, .number = sql_relative_number,                            \
-	SQL_TABLE(#of "_slice", sql_relative_columns, relative)
+	.column = sql_relative_column, SQL_TABLE(#of "_slice", sql_relative_columns, relative)
 
 const struct sql_table sql_ancestor_table = { RELATIVE_TABLE(ancestor) };
 const struct sql_table sql_descendant_table = { RELATIVE_TABLE(descendant) };

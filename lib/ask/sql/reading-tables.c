@@ -3,17 +3,6 @@
 #include "ask/why/why.h"
 #include "ask/sql/sql-priv.h"
 
-/* A part of a pass that ends it when the statement is interrupted. */
-static int sql_reading_after(void *ctx, struct pass_run *run)
-{
-	return sql_stopped(ctx) ? -EINTR : 0;
-}
-
-static struct pass_part sql_reading_part(struct sql *s)
-{
-	return (struct pass_part){ .ctx = s, .after = sql_reading_after };
-}
-
 /* utc_ns or utc_bound; -1: unknown. */
 static int64_t sql_reading_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what)
 {
@@ -22,16 +11,22 @@ static int64_t sql_reading_utc(const struct sql *s, size_t input, uint64_t ts, u
 	return cell.kind == CELL_NUMBER ? cell.number : -1;
 }
 
-void sql_fill_findings(struct sql *s, struct sql_insert *in)
+int sql_findings_join(struct sql_insert *in, struct reading *r)
 {
-	struct findings f = { 0 };
 	struct finding_job *j = NULL;
-	struct reading r;
-	int ret = reading_open(&r, s->in, NULL, &s->once) ?: findings_join(&j, &r);
+	int ret = findings_join(&j, r);
 
-	reading_add(&r, sql_reading_part(s));
-	ret = ret ?: reading_run(&r) ?: findings_end(j, &f);
-	for (size_t i = 0; i < f.n && !ret; i++) {
+	in->job = j;
+	return ret;
+}
+
+void sql_findings_end(struct sql_insert *in)
+{
+	const struct sql *s = in->sql;
+	struct findings f = { 0 };
+
+	in->ret = in->ret ?: findings_end(in->job, &f);
+	for (size_t i = 0; i < f.n && !in->ret; i++) {
 		const struct finding *one = &f.v[i];
 		const struct finding_stretch *longest = &one->example;
 		const struct state_owner *on = &one->on;
@@ -45,53 +40,38 @@ void sql_fill_findings(struct sql *s, struct sql_insert *in)
 			   longest->to ? sql_reading_utc(s, on->input, longest->from, 0, SQL_UTC_NS) : -1,
 			   longest->to ? sql_reading_utc(s, on->input, longest->from, 0, SQL_UTC_BOUND) : -1);
 	}
-	in->ret = ret ?: in->ret;
 	free(f.v);
-	merge_damage_join(&s->damaged, reading_damaged(&r));
-	findings_close(j);
-	reading_close(&r);
+	findings_close(in->job);
 }
-
-struct sql_spans {
-	struct sql *sql;
-	struct sql_insert *in;
-};
 
 /* As a markers_listener. */
 static int sql_spans_span(void *ctx, const struct markers_span *v)
 {
-	const struct sql_spans *to = ctx;
-	const struct input *of = &to->sql->in->v[v->input];
+	struct sql_insert *in = ctx;
+	const struct sql *s = in->sql;
+	const struct input *of = &s->in->v[v->input];
 	uint64_t bound = of->guest ? filetime_widest_bound(&of->time) ?: UINT64_MAX : 0;
 
-	sql_insert(to->in, sql_ts(v->from), sql_ts(v->to - v->from), of->machine, (int64_t)v->cpu,
+	sql_insert(in, sql_ts(v->from), sql_ts(v->to - v->from), of->machine, (int64_t)v->cpu,
 		   v->client ? -1 : (int64_t)v->pid, v->client, v->names[v->n - 1],
 		   v->n > 1 ? v->names[v->n - 2] : NULL, (int64_t)v->n - 1, sql_ts(v->own),
 		   bound > INT64_MAX ? -1 : (int64_t)bound, (int64_t)v->input,
-		   sql_reading_utc(to->sql, v->input, v->from, bound, SQL_UTC_NS),
-		   sql_reading_utc(to->sql, v->input, v->from, bound, SQL_UTC_BOUND));
-	return to->in->ret;
+		   sql_reading_utc(s, v->input, v->from, bound, SQL_UTC_NS),
+		   sql_reading_utc(s, v->input, v->from, bound, SQL_UTC_BOUND));
+	return in->ret;
 }
 
-void sql_fill_spans(struct sql *s, struct sql_insert *in)
+int sql_spans_join(struct sql_insert *in, struct reading *r)
 {
-	struct sql_spans to = { s, in };
-	struct reading r;
-	int ret = reading_open(&r, s->in, NULL, &s->once) ?: reading_markers(&r);
+	int ret = reading_markers(r);
 
-	if (!ret) {
-		markers_listen(r.markers, sql_spans_span, &to);
-		reading_add(&r, sql_reading_part(s));
-		ret = reading_run(&r);
-	}
-	in->ret = ret ?: in->ret;
-	merge_damage_join(&s->damaged, reading_damaged(&r));
-	reading_close(&r);
+	if (!ret)
+		markers_listen(r->markers, sql_spans_span, in);
+	return ret;
 }
 
 /* A preset whose chains become rows. */
 struct sql_chains {
-	struct sql *sql;
 	struct sql_insert *in;
 	const struct latency_preset *preset;
 	struct latency_plan plan;
@@ -106,7 +86,7 @@ static int sql_chain_row(void *ctx, const struct latency_worst *chain, const str
 			 size_t n)
 {
 	const struct sql_chains *c = ctx;
-	const struct sql *s = c->sql;
+	const struct sql *s = c->in->sql;
 	const struct chain_event *v = chain->v;
 	enum latency_scope scope = (enum latency_scope)(row->scope >> 32);
 	const struct latency_key of = { latency_scope(SCOPE_GUEST, (uint32_t)row->scope), 0 };
@@ -140,42 +120,42 @@ static int sql_chain_row(void *ctx, const struct latency_worst *chain, const str
 /* As a plan's `stopped`. */
 static bool sql_chain_stopped(void *ctx)
 {
-	return sql_stopped(((const struct sql_chains *)ctx)->sql);
+	return sql_stopped(((const struct sql_chains *)ctx)->in->sql);
 }
 
-/* All presets by one pass. */
-void sql_fill_latency(struct sql *s, struct sql_insert *in)
+/* All presets. */
+int sql_latency_join(struct sql_insert *in, struct reading *r)
 {
-	struct pass_part parts[PASS_PARTS_MAX];
-	struct sql_chains all[PASS_PARTS_MAX] = { 0 };
-	const struct latency_preset *p;
-	struct timeline *t = NULL;
-	size_t n = 0, n_parts = 0;
-	int ret = timeline_open(&t, s->in, NULL, NULL, &s->once);
+	struct sql_chains *c = in->job = calloc(PASS_PARTS_MAX, sizeof(*c));
+	struct pass_part parts[2];
+	int ret = c ? 0 : -ENOMEM;
 
-	for (; !ret && n < PASS_PARTS_MAX && (p = latency_preset_at(n)); n++) {
-		struct sql_chains *c = &all[n];
-
-		*c = (struct sql_chains){ .sql = s, .in = in, .preset = p };
-		latency_preset_plan(p, s->in, &c->plan);
+	for (size_t i = 0; !ret && i < PASS_PARTS_MAX && latency_preset_at(i); i++, c++) {
+		*c = (struct sql_chains){ .in = in, .preset = latency_preset_at(i) };
+		latency_preset_plan(c->preset, r->in, &c->plan);
 		c->plan.queues = false;
 		c->plan.each = sql_chain_row;
 		c->plan.stopped = sql_chain_stopped;
 		c->plan.ctx = c;
-		ret = latency_open(&c->latency, s->in, &c->plan, &s->once);
+		ret = latency_open(&c->latency, r->in, &c->plan, &in->sql->once);
 		if (ret || !latency_fed(c->latency))
 			continue;
 		c->begun = true;
-		ret = latency_survey(c->latency) ?: latency_begin(c->latency, t);
-		n_parts += latency_parts(c->latency, &parts[n_parts]);
+		ret = latency_survey(c->latency) ?: latency_begin(c->latency, r->timeline);
+		for (size_t k = latency_parts(c->latency, parts); k-- > 0;)
+			reading_add(r, parts[k]);
 	}
-	if (!ret && n_parts)
-		ret = pass_read(t, NULL, parts, n_parts);
-	for (size_t i = 0; i < n && !ret; i++)
-		ret = all[i].begun ? latency_end(all[i].latency) : 0;
-	in->ret = ret ?: in->ret;
-	for (size_t i = 0; i < PASS_PARTS_MAX; i++)
-		latency_close(all[i].latency);
-	merge_damage_join(&s->damaged, t ? merge_damaged(t->merge) : 0);
-	timeline_close(t);
+	return ret;
+}
+
+void sql_latency_end(struct sql_insert *in)
+{
+	struct sql_chains *c = in->job;
+
+	for (size_t i = 0; c && i < PASS_PARTS_MAX; i++) {
+		if (c[i].begun && !in->ret)
+			in->ret = latency_end(c[i].latency);
+		latency_close(c[i].latency);
+	}
+	free(c);
 }

@@ -2,6 +2,7 @@
 /* The tables events (each record, with its text as `hyptrace report` prints it) and lost (gaps before
  * records). */
 #include "read/print.h"
+#include "ask/states/reading.h"
 #include "ask/sql/sql-priv.h"
 
 enum {
@@ -244,9 +245,33 @@ static struct cell sql_event_column(struct sql_cursor *c, int i)
 	return sql_event_kind(c->sql, e->stream, k, what);
 }
 
+static int sql_lost_after(void *ctx, struct pass_run *run)
+{
+	struct sql_event_cursor *e = ctx;
+	const struct merge_record *m = run->records->v;
+	int ret = 0;
+
+	for (size_t i = 0; i < run->records->n && !ret; i++)
+		if (m[i].missed) {
+			e->m = &m[i];
+			e->stream = e->scan.map[m[i].stream];
+			ret = sql_cursor_give(&e->c, 1);
+		}
+	return ret;
+}
+
+static int sql_lost_join(struct sql_cursor *c, struct reading *r)
+{
+	struct sql_event_cursor *e = (struct sql_event_cursor *)c;
+
+	e->t = r->timeline;
+	reading_add(r, (struct pass_part){ .ctx = e, .after = sql_lost_after });
+	return sql_scan_join(&e->scan, c->sql, r->timeline);
+}
+
 #define RECORD_TABLE(table, of, per_row)                                                                     \
 	.orders = 1u << ORDER_TS, .bytes = per_row, .patience = 2, .number = sql_event_number,               \
-	SQL_TABLE(table, sql_##of##_columns, event)
+	.column = sql_event_column, SQL_TABLE(table, sql_##of##_columns, event)
 
 #define EVENT_BIT(what) (1u << (what)) /* a column's place is its number up to EVENT_BOUND */
 
@@ -254,4 +279,4 @@ const struct sql_table sql_events_table = { RECORD_TABLE("events", event, 40),
 					    .counted = EVENT_BIT(EVENT_NAME) | EVENT_BIT(EVENT_SYSTEM) |
 						       EVENT_BIT(EVENT_MACHINE) | EVENT_BIT(EVENT_BUFFER) |
 						       EVENT_BIT(EVENT_CPU) };
-const struct sql_table sql_lost_table = { RECORD_TABLE("lost", lost, 10000) };
+const struct sql_table sql_lost_table = { RECORD_TABLE("lost", lost, 10000), .join = sql_lost_join };

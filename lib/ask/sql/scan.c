@@ -82,15 +82,9 @@ static bool sql_scan_wants(void *ctx, size_t input, size_t buffer, unsigned int 
 		(w->want->machine && !strcmp(w->want->machine, w->sql->in->v[input].machine)));
 }
 
-static int sql_scan_begin(struct sql_scan *c, struct sql *s, struct sql_scan_want *w)
+int sql_scan_join(struct sql_scan *c, struct sql *s, struct timeline *t)
 {
-	int ret;
-
-	*c = (struct sql_scan){ .sql = s };
-	ret = timeline_open(&c->t, s->in, sql_scan_wants, w, &s->once);
-	if (ret)
-		return ret;
-	c->n = merge_streams(c->t->merge);
+	*c = (struct sql_scan){ .sql = s, .t = t, .joined = true, .n = merge_streams(t->merge) };
 	c->map = calloc(c->n + 1, sizeof(*c->map));
 	c->blocks = calloc(c->n + 1, sizeof(*c->blocks));
 	if (!c->map || !c->blocks) {
@@ -104,6 +98,17 @@ static int sql_scan_begin(struct sql_scan *c, struct sql *s, struct sql_scan_wan
 		c->map[i] = s->first[at->input][at->buffer] + at->index;
 	}
 	return 0;
+}
+
+static int sql_scan_begin(struct sql_scan *c, struct sql *s, struct sql_scan_want *w)
+{
+	struct timeline *t = NULL;
+	int ret = timeline_open(&t, s->in, sql_scan_wants, w, &s->once) ?: sql_scan_join(c, s, t);
+
+	c->joined = false;
+	if (ret)
+		timeline_close(t);
+	return ret;
 }
 
 void sql_scan_from(struct sql_scan *c, const struct sql_want *want)
@@ -135,10 +140,11 @@ int sql_scan_one(struct sql_scan *c, struct sql *s, size_t stream)
 
 void sql_scan_close(struct sql_scan *c)
 {
-	if (c->t)
+	if (c->t && !c->joined) {
 		merge_damage_join(&c->sql->damaged, merge_damaged(c->t->merge));
-	merge_run_release(&c->run);
-	timeline_close(c->t);
+		merge_run_release(&c->run);
+		timeline_close(c->t);
+	}
 	free(c->map);
 	free(c->blocks);
 	*c = (struct sql_scan){ 0 };

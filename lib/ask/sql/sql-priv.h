@@ -86,6 +86,8 @@ struct sql {
 	atomic_bool stop;
 	atomic_uint_least64_t records;
 	uint64_t rows, damaged;
+	int (*progress)(void *ctx, double part); /* of sql_read_tables() */
+	void *progress_ctx;
 	struct strlist notes, said; /* said: messages about the files */
 	struct log once;	    /* logs each message once */
 	struct sql_hyp *hyp;	    /* hyp-store.c; NULL: nothing is known yet */
@@ -145,6 +147,7 @@ static inline int64_t sql_ts(uint64_t ts)
 	return ts > INT64_MAX ? INT64_MAX : (int64_t)ts;
 }
 
+struct reading;
 struct sql_table;
 /*
  * xBestIndex, and xFilter's reading of its plan. SQLite's codes. A plan is the columns that are used,
@@ -214,6 +217,7 @@ struct sql_cursor {
 	size_t at, n;	   /* the row, of those that next() has made */
 	char number[24];   /* sql_number_text() */
 	sqlite3_stmt *copy;
+	const struct sql_reader *to; /* of a reading that others share: gets the rows */
 };
 
 /* A row has one such cell. */
@@ -242,6 +246,8 @@ struct sql_table {
 	int (*filter)(struct sql_cursor *c);
 	int (*next)(struct sql_cursor *c);
 	struct cell (*column)(struct sql_cursor *c, int i);
+	/* In place of column(): so many rows from `from` on at once; none is CELL_COPY or CELL_FAILED. */
+	void (*cells)(struct sql_cursor *c, int i, size_t from, size_t n, struct cell *out);
 	/* Of what the cursor has behind its struct sql_cursor, which is zeroed before each filter(). */
 	void (*close)(struct sql_cursor *c);
 	/*
@@ -249,13 +255,30 @@ struct sql_table {
 	 * one. NULL: all rows come in every scan, in one order, and are counted.
 	 */
 	int64_t (*number)(const struct sql_cursor *c);
+	/*
+	 * In place of filter() and next(): joins a reading for several tables, which gives rows as they come
+	 * (sql_cursor_give), the last of them by last(). NULL: the table is read by itself; it has no last
+	 * ones.
+	 */
+	int (*join)(struct sql_cursor *c, struct reading *r);
+	int (*last)(struct sql_cursor *c);
 };
+
+/* To c->to, if it has one: so many rows. The result of its sink. */
+int sql_cursor_give(struct sql_cursor *c, size_t n);
 
 /* A table: names of its columns, its cursor, its functions. */
 #define SQL_TABLE(title, its_columns, of)                                                                    \
 	.name = title, .columns = its_columns, .n = ARRAY_SIZE(its_columns),                                 \
 	.size = sizeof(struct sql_##of##_cursor), .filter = sql_##of##_filter, .next = sql_##of##_next,      \
-	.column = sql_##of##_column, .close = sql_##of##_close
+	.close = sql_##of##_close
+/* In cells(): a column of rows from v to the end. */
+#define SQL_EACH(value)                                                                                      \
+	while (v < end) {                                                                                    \
+		*out++ = (value);                                                                            \
+		v++;                                                                                         \
+	}                                                                                                    \
+	break
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
 	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,
@@ -309,26 +332,37 @@ const char *sql_comm(const struct sql *s, size_t input, int32_t tid);
 /* ---- tables that SQLite keeps: file-tables.c --------------------------------------------------- */
 
 struct sql_insert {
+	struct sql *sql;
 	sqlite3_stmt *stmt;
 	const char *kinds;
-	int ret; /* -errno, the first */
+	int ret;   /* -errno, the first */
+	void *job; /* of a join: until its end */
 };
 /*
  * A row: for each letter of the table's kinds a number as int64_t (n; N: NULL if negative), or a text that
  * may be NULL (t).
  */
 void sql_insert(struct sql_insert *in, ...);
-/* All rows of a table; an error is in->ret. threads.c, reading-tables.c. */
-void sql_fill_threads(struct sql *s, struct sql_insert *in);
-void sql_fill_findings(struct sql *s, struct sql_insert *in);
-void sql_fill_spans(struct sql *s, struct sql_insert *in);
-void sql_fill_latency(struct sql *s, struct sql_insert *in);
+/*
+ * All rows of a table, of a reading that is joined. Each end() comes after the reading, and frees what the
+ * join made; in->ret: an error of the reading, or of the end. threads.c, reading-tables.c.
+ */
+int sql_threads_join(struct sql_insert *in, struct reading *r);
+void sql_threads_end(struct sql_insert *in);
+int sql_findings_join(struct sql_insert *in, struct reading *r);
+void sql_findings_end(struct sql_insert *in);
+int sql_spans_join(struct sql_insert *in, struct reading *r);
+int sql_latency_join(struct sql_insert *in, struct reading *r);
+void sql_latency_end(struct sql_insert *in);
 /* Makes all of them, and fills those of the files' metadata. SQLite's codes. */
 int sql_filled_add(struct sql *s);
 /* A statement that is being prepared uses the table. */
 void sql_filled_use(struct sql *s, const char *table);
-/* Before it runs: reads the files for the tables that it uses. -ENOMEM, -EINTR, -errno of the files. */
-int sql_filled_read(struct sql *s);
+/*
+ * Before it runs: reads the files, once for the tables that it uses and the cursors, which join.
+ * -ENOMEM, -EINTR, -errno of the files; a sink's result.
+ */
+int sql_filled_read(struct sql *s, struct sql_cursor *const *cursors, size_t n);
 
 /* ---- records: scan.c ------------------------------------------------------------------------- */
 
@@ -338,6 +372,7 @@ enum sql_part { PART_ALL, PART_HYP, PART_OTHER };
 struct sql_scan {
 	struct sql *sql;
 	struct timeline *t;
+	bool joined;	/* the timeline and the run are of a reading that others share */
 	size_t *map;	/* of the timeline's streams: which of s->streams */
 	size_t n, one;	/* n: of them */
 	size_t *blocks; /* for merge_run_place, of each of the timeline's streams */
@@ -350,6 +385,8 @@ struct sql_scan {
 
 /* want: NULL: all. */
 int sql_scan_open(struct sql_scan *c, struct sql *s, const struct sql_want *w, enum sql_part part);
+/* Of all records of a timeline that somebody else reads. -ENOMEM. */
+int sql_scan_join(struct sql_scan *c, struct sql *s, struct timeline *t);
 /* 1, 0: the end. */
 int sql_scan_next(struct sql_scan *c);
 /* The record's part of an id; ~0 of it where the record has no bytes. */

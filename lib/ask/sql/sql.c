@@ -264,7 +264,7 @@ static int sql_run_one(struct sql *s, const char **text, const struct sql_sink *
 	if (code != SQLITE_OK)
 		ret = sql_failed(s, code, why);
 	else
-		ret = sql_filled_read(s);
+		ret = sql_filled_read(s, NULL, 0);
 	r.stmt = stmt;
 	r.n = (size_t)sqlite3_column_count(stmt);
 	if (!ret && stmt)

@@ -51,9 +51,19 @@ struct sql_sink {
  * -EINVAL: why has what is wrong with the text; -EINTR; -ENOMEM; errors of the sink and of reading the files.
  */
 int sql_run(struct sql *s, const char *text, const struct sql_sink *sink, void *ctx, char why[SQL_WHY_MAX]);
-/* The rows of "SELECT * FROM name" without SQLite, which takes half the time. -ENOENT: SQLite keeps that
- * table. */
-int sql_read_table(struct sql *s, const char *name, const struct cell_sink *sink, void *ctx);
+/* The rows of "SELECT * FROM name", and who gets them; kept: not here: SQLite keeps that table. */
+struct sql_reader {
+	const char *name;
+	const struct cell_sink *sink;
+	void *ctx;
+	bool kept;
+};
+/*
+ * Several tables by one reading of the files, without SQLite; of those that it keeps a statement follows.
+ * progress: called with how much has been read, 0 to 1; -errno ends the reading.
+ */
+int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n, int (*progress)(void *ctx, double part),
+		    void *ctx);
 #define SQL_COLUMNS_MAX 64 /* of a table, or a statement */
 /* Whether a text of a prompt is whole: its last statement ends with a semicolon. */
 bool sql_whole(const char *text);

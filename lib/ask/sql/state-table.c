@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tables vcpu_states, thread_states and steal: where time goes, as lib/ask/states models it, span by
  * span. */
-#include "ask/states/states.h"
 #include "base/decode/esr.h"
+#include "ask/states/reading.h"
 #include "ask/sql/sql-priv.h"
 
 enum {
@@ -85,7 +85,7 @@ struct sql_state_cursor {
 	struct states *states;
 	struct state_span *v; /* spans that the last run of records ended: rows */
 	size_t n;
-	bool ended;
+	bool ended, own; /* own: the states are not those of a reading that others share */
 };
 
 static int sql_state_span(void *cursor, const struct state_span *span)
@@ -101,27 +101,39 @@ static void sql_state_close(struct sql_cursor *cursor)
 {
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
 
-	states_close(c->states);
+	if (c->own)
+		states_close(c->states);
 	sql_scan_close(&c->scan);
 	step_batch_release(&c->batch);
 	free(c->v);
 }
 
+static unsigned int sql_state_owners(const struct sql_table *t)
+{
+	return t == &sql_vcpu_states_table ? STATES_VCPUS
+	       : t == &sql_steal_table	   ? STATES_VCPUS | STATES_GUEST_TASKS
+					   : STATES_TASKS | STATES_GUEST_TASKS;
+}
+
 static int sql_state_filter(struct sql_cursor *cursor)
 {
 	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
-	unsigned int want = cursor->table == &sql_vcpu_states_table ? STATES_VCPUS
-			    : cursor->table == &sql_steal_table	    ? STATES_VCPUS | STATES_GUEST_TASKS
-								    : STATES_TASKS | STATES_GUEST_TASKS;
 	struct sql *s = cursor->sql;
-	int ret;
+	int ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
 
-	ret = sql_scan_open(&c->scan, s, NULL, PART_ALL);
 	if (ret)
 		return ret;
 	/* a state does not last over the time in which nothing was recorded */
 	merge_tell_pauses(c->scan.t->merge);
-	return states_open(&c->states, s->in, c->scan.t, s->steps, want, sql_state_span, c);
+	c->own = true;
+	return states_open(&c->states, s->in, c->scan.t, s->steps, sql_state_owners(cursor->table),
+			   sql_state_span, c);
+}
+
+static void sql_state_ended(const struct sql_state_cursor *c)
+{
+	if (states_left_out(c->states))
+		sql_note(c->c.sql, "there are more vCPUs and tasks than can be followed: some are left out");
 }
 
 static int sql_state_next(struct sql_cursor *cursor)
@@ -145,12 +157,47 @@ static int sql_state_next(struct sql_cursor *cursor)
 		} else if (!ret && !c->ended) {
 			c->ended = true;
 			ret = states_end(c->states) ?: 1;
-			if (ret == 1 && states_left_out(c->states))
-				sql_note(cursor->sql, "there are more vCPUs and tasks than can be followed: "
-						      "some are left out");
+			sql_state_ended(c);
 		}
 	} while (ret == 1 && !c->n);
 	return ret == 1 ? (int)c->n : ret;
+}
+
+static int sql_state_after(void *ctx, struct pass_run *run)
+{
+	struct sql_state_cursor *c = ctx;
+	size_t n = c->n;
+
+	c->n = 0;
+	return sql_cursor_give(&c->c, n);
+}
+
+static int sql_state_join(struct sql_cursor *cursor, struct reading *r)
+{
+	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+	unsigned int want = sql_state_owners(cursor->table);
+	int ret;
+
+	/* of a model that follows all tasks a vCPU's states are not what they are without */
+	c->own = cursor->table == &sql_thread_states_table;
+	if (c->own) {
+		ret = states_open(&c->states, r->in, r->timeline, r->steps, want, sql_state_span, c);
+		reading_add(r, states_part(c->states));
+	} else {
+		ret = reading_states(r, want, sql_state_span, c);
+		c->states = r->states;
+	}
+	reading_add(r, (struct pass_part){ .ctx = c, .after = sql_state_after });
+	return ret;
+}
+
+static int sql_state_last(struct sql_cursor *cursor)
+{
+	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
+	int ret = c->own ? states_end(c->states) : 0;
+
+	sql_state_ended(c);
+	return ret ?: sql_state_after(c, NULL);
 }
 
 static struct cell sql_state_comm(const struct sql *s, size_t input, int32_t pid)
@@ -165,64 +212,67 @@ static struct cell sql_state_number(uint64_t v, uint64_t none)
 	return v == none ? SQL_NOTHING : sql_number(sql_ts(v));
 }
 
-static struct cell sql_state_column(struct sql_cursor *cursor, int i)
+static void sql_state_cells(struct sql_cursor *cursor, int i, size_t from, size_t n, struct cell *out)
 {
-	struct sql_state_cursor *c = (struct sql_state_cursor *)cursor;
-	const struct state_span *v = &c->v[cursor->at];
+	const struct sql_state_cursor *c = (const struct sql_state_cursor *)cursor;
+	const struct state_span *v = &c->v[from], *end = v + n;
 	const struct sql *s = cursor->sql;
+	const struct input *in = s->in->v;
 	int what = cursor->table->columns[i].what;
-	bool stolen = v->state == STATE_STOLEN && cursor->table == &sql_steal_table;
+	bool steal = cursor->table == &sql_steal_table;
 
 	switch (what) {
 	case STATE_TS:
-		return sql_number(sql_ts(v->from));
+		SQL_EACH(sql_number(sql_ts(v->from)));
 	case STATE_DUR:
-		return sql_number(sql_ts(v->to - v->from));
+		SQL_EACH(sql_number(sql_ts(v->to - v->from)));
 	case STATE_VCPU: /* of a task its CPU */
-		return sql_state_number(stolen ? v->cpu : v->owner->vcpu, STATE_NO_CPU);
+		SQL_EACH(sql_state_number(steal && v->state == STATE_STOLEN ? v->cpu : v->owner->vcpu,
+					  STATE_NO_CPU));
 	case STATE_TID:
-		return v->owner->pid >= 0 ? sql_number(v->owner->pid) : SQL_NOTHING;
+		SQL_EACH(v->owner->pid >= 0 ? sql_number(v->owner->pid) : SQL_NOTHING);
 	case STATE_CPU:
-		return sql_state_number(v->cpu, STATE_NO_CPU);
+		SQL_EACH(sql_state_number(v->cpu, STATE_NO_CPU));
 	case STATE_OTHER_TID:
-		return v->other != STATE_NO_TASK ? sql_number(v->other) : SQL_NOTHING;
+		SQL_EACH(v->other != STATE_NO_TASK ? sql_number(v->other) : SQL_NOTHING);
 	case STATE_TS_BOUND:
-		return sql_state_number(v->from_bound, UINT64_MAX);
+		SQL_EACH(sql_state_number(v->from_bound, UINT64_MAX));
 	case STATE_END_BOUND:
-		return sql_state_number(v->to_bound, UINT64_MAX);
+		SQL_EACH(sql_state_number(v->to_bound, UINT64_MAX));
 	case STATE_MACHINE_ID:
-		return sql_number(v->owner->input);
+		SQL_EACH(sql_number(v->owner->input));
 	case STATE_COARSE:
-		return sql_number(v->coarse);
+		SQL_EACH(sql_number(v->coarse));
 	case STATE_MACHINE:
-		return sql_text(s->in->v[v->owner->input].machine);
+		SQL_EACH(sql_text(in[v->owner->input].machine));
 	case STATE_GUEST_NAME:
-		return sql_text(stolen ? s->in->v[v->owner->input].machine : v->owner->guest_name);
+		SQL_EACH(sql_text(steal && v->state == STATE_STOLEN ? in[v->owner->input].machine
+								    : v->owner->guest_name));
 	case STATE_NAME:
-		return v->owner->kind == STATE_OF_VCPU ? SQL_NOTHING
-						       : sql_state_comm(s, v->owner->input, v->owner->pid);
+		SQL_EACH(v->owner->kind == STATE_OF_VCPU ? SQL_NOTHING
+							 : sql_state_comm(s, v->owner->input, v->owner->pid));
 	case STATE_STATE:
-		return sql_text(state_name(v->state));
-	case STATE_BY:
-		if (v->state == STATE_PREEMPTED) /* of steal alone */
-			return sql_text(state_name(v->state));
-		return sql_text(v->by == STATE_UNKNOWN ? NULL : state_name(v->by));
+		SQL_EACH(sql_text(state_name(v->state)));
+	case STATE_BY: /* preempted: of steal alone */
+		SQL_EACH(sql_text(v->state == STATE_PREEMPTED ? state_name(v->state)
+				  : v->by == STATE_UNKNOWN    ? NULL
+							      : state_name(v->by)));
 	case STATE_REASON:
-		return sql_text(states_reason(c->states, v));
+		SQL_EACH(sql_text(states_reason(c->states, v)));
 	case STATE_CLASS:
-		if (v->why == STEP_KVM_EXIT && v->class < 64)
-			return sql_text(esr_ec_name((unsigned int)v->class));
-		break;
+		SQL_EACH(sql_text(v->why == STEP_KVM_EXIT && v->class < 64
+					  ? esr_ec_name((unsigned int)v->class)
+					  : NULL));
 	case STATE_OTHER_NAME:
-		return sql_state_comm(s, v->other_input, v->other);
-	case SQL_UTC_NS:
-	case SQL_UTC_BOUND:
-		return sql_utc(s, v->owner->input, v->from, v->from_bound, what);
+		SQL_EACH(sql_state_comm(s, v->other_input, v->other));
+	default: /* SQL_UTC_NS, SQL_UTC_BOUND */
+		SQL_EACH(sql_utc(s, v->owner->input, v->from, v->from_bound, what));
 	}
-	return SQL_NOTHING;
 }
 
-#define STATE_TABLE(title, of) .bytes = 100, .patience = 2, SQL_TABLE(title, sql_##of##_columns, state)
+#define STATE_TABLE(title, of)                                                                               \
+	.bytes = 100, .patience = 2, .cells = sql_state_cells, .join = sql_state_join,                       \
+	.last = sql_state_last, SQL_TABLE(title, sql_##of##_columns, state)
 
 const struct sql_table sql_vcpu_states_table = { STATE_TABLE("vcpu_states", vcpu_state) };
 const struct sql_table sql_thread_states_table = { STATE_TABLE("thread_states", thread_state) };

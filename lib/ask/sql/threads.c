@@ -3,6 +3,7 @@
  * Names of tasks. A file's own table of them names the tasks of events and states. The table threads adds
  * the last name that an event of the scheduler gives, an exec's file name included.
  */
+#include "ask/states/reading.h"
 #include "ask/sql/sql-priv.h"
 #include "base/cursor.h"
 
@@ -143,31 +144,55 @@ static int sql_threads_record(struct sql_tasks *t, const struct sql_naming *n, c
 	return 0;
 }
 
-/* Reads all events that name tasks. */
-void sql_fill_threads(struct sql *s, struct sql_insert *in)
+struct sql_threads {
+	const struct timeline *t;
+	struct sql_naming **events; /* by input and id */
+	struct sql_tasks tasks;
+};
+
+static int sql_threads_after(void *ctx, struct pass_run *run)
 {
-	struct sql_naming **events = inputs_table(s->in, 0, sizeof(**events));
-	struct sql_tasks tasks = { 0 };
-	struct sql_scan c = { 0 };
-	int ret = events ? sql_scan_open(&c, s, NULL, PART_OTHER) ?: sql_tasks_read(&tasks, s->in) : -ENOMEM;
+	struct sql_threads *j = ctx;
+	int ret = 0;
 
-	while (!ret && (ret = sql_scan_next(&c)) == 1) {
-		size_t input = s->streams[c.stream].input;
+	for (size_t i = 0; i < run->records->n && !ret; i++) {
+		const struct merge_record *m = &run->records->v[i];
+		size_t input = merge_stream(j->t->merge, m)->input;
 		unsigned int id;
-		const struct known_event *k = c.m->data ? timeline_event(c.t, c.m, &id) : NULL;
+		const struct known_event *k = m->data ? timeline_event(j->t, m, &id) : NULL;
 
-		ret = 0;
 		if (!k)
 			continue;
-		if (!events[input][id].known)
-			sql_naming_of(&events[input][id], k->event);
-		ret = sql_threads_record(&tasks, &events[input][id], c.m, input);
+		if (!j->events[input][id].known)
+			sql_naming_of(&j->events[input][id], k->event);
+		ret = sql_threads_record(&j->tasks, &j->events[input][id], m, input);
 	}
-	for (size_t i = 0; i < tasks.n && !ret; i++)
-		sql_insert(in, (int64_t)i + 1, s->in->v[tasks.v[i].input].machine, (int64_t)tasks.v[i].tid,
-			   tasks.v[i].name, (int64_t)tasks.v[i].input);
-	in->ret = ret ?: in->ret;
-	sql_scan_close(&c);
-	sql_tasks_free(&tasks);
-	free(events);
+	return ret;
+}
+
+/* By all events that name tasks. */
+int sql_threads_join(struct sql_insert *in, struct reading *r)
+{
+	struct sql_threads *j = in->job = calloc(1, sizeof(*j));
+
+	if (!j)
+		return -ENOMEM;
+	j->t = r->timeline;
+	j->events = inputs_table(r->in, 0, sizeof(**j->events));
+	reading_add(r, (struct pass_part){ .ctx = j, .after = sql_threads_after });
+	return j->events ? sql_tasks_read(&j->tasks, r->in) : -ENOMEM;
+}
+
+void sql_threads_end(struct sql_insert *in)
+{
+	struct sql_threads *j = in->job;
+
+	if (!j)
+		return;
+	for (size_t i = 0; i < j->tasks.n && !in->ret; i++)
+		sql_insert(in, (int64_t)i + 1, in->sql->in->v[j->tasks.v[i].input].machine,
+			   (int64_t)j->tasks.v[i].tid, j->tasks.v[i].name, (int64_t)j->tasks.v[i].input);
+	sql_tasks_free(&j->tasks);
+	free(j->events);
+	free(j);
 }

@@ -100,17 +100,6 @@ static int sql_table_close(sqlite3_vtab_cursor *cursor)
 	return SQLITE_OK;
 }
 
-/* The next rows. The count of them, 0: the end, -errno. */
-static int sql_cursor_more(struct sql_cursor *c)
-{
-	int ret = c->table->next(c);
-
-	c->at = 0;
-	c->n = ret > 0 ? (size_t)ret : 0;
-	c->sql->rows += c->n;
-	return ret;
-}
-
 static int sql_table_next(sqlite3_vtab_cursor *cursor)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
@@ -121,7 +110,12 @@ static int sql_table_next(sqlite3_vtab_cursor *cursor)
 		c->over = ret != SQLITE_ROW;
 		return ret == SQLITE_ROW || ret == SQLITE_DONE ? SQLITE_OK : ret;
 	}
-	ret = ++c->at < c->n ? 1 : sql_cursor_more(c);
+	ret = ++c->at < c->n ? 1 : c->table->next(c);
+	if (c->at >= c->n) { /* they are the next ones */
+		c->at = 0;
+		c->n = ret > 0 ? (size_t)ret : 0;
+		c->sql->rows += c->n;
+	}
 	c->over = !ret;
 	c->row++;
 	return ret < 0 ? sql_table_failed(c, ret) : SQLITE_OK;
@@ -158,9 +152,14 @@ static int sql_table_eof(sqlite3_vtab_cursor *cursor)
 static int sql_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
+	struct cell one;
 
-	if (!c->copied)
+	if (!c->copied && !c->table->cells)
 		return sql_cell_give(c->table->column(c, i), to);
+	if (!c->copied) {
+		c->table->cells(c, i, c->at, 1, &one);
+		return sql_cell_give(one, to);
+	}
 	sqlite3_result_value(to, sqlite3_column_value(c->copy, i + 1));
 	return SQLITE_OK;
 }
@@ -214,53 +213,53 @@ int sql_tables_add(struct sql *s)
 	return ret;
 }
 
-/* The cursor's rows from `from` to `to`. */
-static int sql_read_rows(struct sql_cursor *c, size_t from, size_t to, const struct cell_sink *sink,
-			 void *ctx)
+/* A table by itself. */
+static int sql_read_table(struct sql_cursor *c)
 {
-	struct cell cells[CELLS_MAX];
-	int ret = 0;
+	int ret = c->table->filter(c);
 
-	for (size_t i = 0; i < c->table->n; i++) {
-		size_t n = 0;
-
-		for (c->at = from; c->at < to && !ret; c->at++) {
-			cells[n++] = c->table->column(c, (int)i);
-			if (cells[n - 1].kind == CELL_FAILED)
-				return -ENOMEM;
-			if (cells[n - 1].kind == CELL_COPY || c->at + 1 == to) {
-				ret = sink->cells(ctx, i, cells, n);
-				n = 0;
-			}
-		}
-	}
-	return ret ?: sink->rows(ctx, to - from);
+	while (!ret && (ret = c->table->next(c)) > 0)
+		ret = sql_cursor_give(c, (size_t)ret);
+	return ret;
 }
 
-int sql_read_table(struct sql *s, const char *name, const struct cell_sink *sink, void *ctx)
+int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n, int (*progress)(void *ctx, double part),
+		    void *ctx)
 {
-	const struct sql_table *t = sql_table_called(name);
-	struct sql_cursor *c;
-	int ret;
+	struct sql_cursor **cursors = calloc(n + 1, sizeof(struct sql_cursor *));
+	size_t n_cursors = 0;
+	int ret = cursors ? 0 : -ENOMEM;
 
-	if (!t)
-		return -ENOENT;
-	c = calloc(1, t->size);
-	if (!c)
-		return -ENOMEM;
 	atomic_store(&s->stop, false);
-	c->sql = s;
-	c->table = t;
-	sql_want_read(&c->want, ORDER_ANY, "", 0, NULL);
-	ret = t->filter(c);
-	while (!ret && (ret = sql_cursor_more(c)) > 0) {
-		size_t n = c->n;
+	for (size_t i = 0; i < n && !ret; i++) {
+		const struct sql_table *t = sql_table_called(v[i].name);
+		struct sql_cursor *c = t ? calloc(1, t->size) : NULL;
 
-		ret = 0;
-		for (size_t at = 0; at < n && !ret; at += CELLS_MAX)
-			ret = sql_read_rows(c, at, n - at < CELLS_MAX ? n : at + CELLS_MAX, sink, ctx);
+		v[i].kept = !t;
+		if (!c) {
+			ret = t ? -ENOMEM : 0;
+			sql_filled_use(s, v[i].name);
+			continue;
+		}
+		c->sql = s;
+		c->table = t;
+		c->to = &v[i];
+		sql_want_read(&c->want, ORDER_ANY, "", 0, NULL);
+		cursors[t->join ? n_cursors++ : n_cursors] = c;
+		if (t->join)
+			continue;
+		ret = sql_read_table(c);
+		t->close(c);
+		free(c);
 	}
-	t->close(c);
-	free(c);
+	s->progress = progress;
+	s->progress_ctx = ctx;
+	ret = ret ?: sql_filled_read(s, cursors, n_cursors);
+	s->progress = NULL;
+	for (size_t i = 0; i < n_cursors; i++) {
+		cursors[i]->table->close(cursors[i]);
+		free(cursors[i]);
+	}
+	free(cursors);
 	return ret;
 }

@@ -70,6 +70,17 @@ static int pass_work(const struct pass *p, const struct merge_run *records, size
 	return ret ?: pass_parts(p, PASS_WORK, o, records, worker);
 }
 
+static int pass_run_before(void *ctx, struct pipeline_run *run)
+{
+	const struct pass *p = ctx;
+	int ret = 0;
+
+	for (size_t i = 0; i < p->n && !ret; i++)
+		if (p->parts[i].before)
+			ret = p->parts[i].before(p->parts[i].ctx, merge_fraction(p->t->merge));
+	return ret;
+}
+
 static int pass_run_work(void *ctx, struct pipeline_run *run)
 {
 	return pass_work(ctx, &run->records, run->worker, &run->own);
@@ -99,7 +110,10 @@ static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worke
 
 int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n)
 {
-	struct pipeline_job job = { .work = pass_run_work, .after = pass_run_after, .release = pass_release };
+	struct pipeline_job job = { .before = pass_run_before,
+				    .work = pass_run_work,
+				    .after = pass_run_after,
+				    .release = pass_release };
 	struct pass p = { .t = t, .steps = steps, .parts = parts, .n = n };
 	size_t n_workers = pipeline_workers();
 	bool order = false;

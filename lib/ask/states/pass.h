@@ -17,6 +17,9 @@ struct pass_run {
 struct pass_part {
 	void *ctx;
 	uint64_t steps; /* the set of kinds that it wants; 0: none, and none it gets */
+	/* Before each run of a pass in order: how much of the files has been read, 0 to 1. NULL: nothing to
+	 * do. */
+	int (*before)(void *ctx, double part);
 	/* Called by several threads, each with a run. NULL: nothing to do. */
 	int (*work)(void *ctx, struct pass_run *run);
 	/*
@@ -31,7 +34,7 @@ struct pass_part {
 	bool learns; /* of the first part: after() calls steps_learn itself, as far as it reads */
 };
 
-#define PASS_PARTS_MAX 24
+#define PASS_PARTS_MAX 40
 
 /*
  * Reads the files once for all parts. Pauses between regions come as records of no bytes (merge_tell_pauses).

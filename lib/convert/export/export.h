@@ -68,10 +68,11 @@ enum anonymize anonymize_column(const char *table, const char *column, bool text
 int export_parquet(struct export_job *job, const char *dir, const struct log *log);
 
 /*
- * Tables as Parquet files below a directory, which is made: table=NAME/part-0.parquet, one table after the
- * other. First each of a table's columns, then rows.
+ * Tables as Parquet files below a directory, which is made: table=NAME/part-0.parquet, several at a time.
+ * First each of a table's columns, then rows.
  */
 struct parquet_tables; /* opaque */
+struct parquet_table;  /* opaque; lives until parquet_tables_close() */
 
 /* In the files' metadata. Documentation/tables.md has its meaning, and the tables. */
 #define TABLES_VERSION "2"
@@ -82,12 +83,12 @@ int parquet_tables_open(struct parquet_tables **out, const char *dir, const stru
 /* ret: how the writing went. 0: the directory is in place; else nothing is left, and the log says why. */
 int parquet_tables_close(struct parquet_tables *t, int ret);
 /* -ENOMEM; errors of writing. */
-int parquet_table_begin(struct parquet_tables *t, const char *name);
-int parquet_table_column(struct parquet_tables *t, const char *name, bool text);
-int parquet_table_end(struct parquet_tables *t);
-/* The rows; ctx: struct parquet_tables. -EINVAL: a text in a column of numbers, or a number in one of texts.
+int parquet_table_begin(struct parquet_tables *t, const char *name, struct parquet_table **out);
+int parquet_table_column(struct parquet_table *t, const char *name, bool text);
+int parquet_table_end(struct parquet_table *t);
+/* The rows; ctx: struct parquet_table. -EINVAL: a text in a column of numbers, or a number in one of texts.
  */
-extern const struct cell_sink parquet_table;
+extern const struct cell_sink parquet_table_sink;
 
 /*
  * CTF 1.8 traces below a directory, which is made, one for each machine, by babeltrace2's library and its

@@ -88,27 +88,27 @@ static uint32_t word_of(struct parquet_words *w, const struct parquet_column *c,
 	return (uint32_t)w->n - 1;
 }
 
-/* A text up to its first NUL. lasting: no other text will be at this address. */
-static void chunk_text(struct parquet_chunk *k, const struct parquet_column *c, const char *text, size_t n,
-		       bool lasting)
+/* The place of a text up to its first NUL. lasting: no other text will be at this address. */
+static uint32_t chunk_word(struct parquet_chunk *k, const struct parquet_column *c, const char *text,
+			   size_t n, bool lasting)
 {
-	struct parquet_seen *seen;
-	uint32_t word;
+	struct parquet_words *w = k->words = k->words ?: calloc(1, sizeof(*k->words));
+	struct parquet_seen *seen = w ? &w->seen[(uintptr_t)text / 8 % ARRAY_SIZE(w->seen)] : NULL;
 
-	if (!k->words)
-		k->words = calloc(1, sizeof(*k->words));
-	if (!k->words) {
+	if (!w)
 		k->values.bad = true;
-		return;
-	}
-	seen = &k->words->seen[(uintptr_t)text / 8 % ARRAY_SIZE(k->words->seen)];
-	if (!lasting || seen->text != text) {
-		word = word_of(k->words, c, text, strnlen(text, n));
-		if (lasting)
-			*seen = (struct parquet_seen){ text, word };
-	} else {
-		word = seen->word;
-	}
+	if (!w || (lasting && seen->text == text))
+		return w ? seen->word : 0;
+	if (!lasting)
+		return word_of(w, c, text, strnlen(text, n));
+	*seen = (struct parquet_seen){ text, word_of(w, c, text, strlen(text)) };
+	return seen->word;
+}
+
+static void chunk_text(struct parquet_chunk *k, const struct parquet_column *c, const char *text, size_t n)
+{
+	uint32_t word = chunk_word(k, c, text, n, false);
+
 	chunk_level(k, 1);
 	buf_add(&k->values, &word, sizeof(word));
 	k->n_values++;
@@ -128,7 +128,7 @@ void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c
 	} else if (hidden || field_load_bytes(&c->load, m->data, m->len, &data, &n) != 1) {
 		parquet_chunk_nulls(k, c, 1);
 	} else if (c->what == PARQUET_TEXT) {
-		chunk_text(k, c, (const char *)data, n, false);
+		chunk_text(k, c, (const char *)data, n);
 	} else {
 		for (i = 0; i + size <= n; i += size) {
 			chunk_level(k, 2);
@@ -145,18 +145,35 @@ void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c
 int parquet_chunk_cells(struct parquet_chunk *k, const struct parquet_column *c, const struct cell *v,
 			size_t n)
 {
-	enum cell_kind other = c->type == PARQUET_BYTES ? CELL_NUMBER : CELL_TEXT;
+	bool texts = c->type == PARQUET_BYTES;
+	size_t i = c->address ? n : 0, end;
+	uint64_t *numbers = buf_room(&k->values, n * sizeof(*numbers));
+	uint32_t *words = (uint32_t *)numbers, word;
 
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].kind == CELL_NULL || c->address)
-			chunk_optional(k, false, 0);
-		else if (v[i].kind == other || (v[i].kind == CELL_COPY && other == CELL_TEXT))
+	if (c->address)
+		parquet_chunk_nulls(k, c, n);
+	for (; i < n && numbers; i = end) {
+		const struct cell *one = &v[i];
+
+		/* a run of nulls, of numbers or of one text */
+		if (one->kind != CELL_NULL && texts == (one->kind == CELL_NUMBER))
 			return -EINVAL;
-		else if (other == CELL_TEXT)
-			chunk_optional(k, true, (uint64_t)v[i].number);
-		else
-			chunk_text(k, c, v[i].text, SIZE_MAX, v[i].kind == CELL_TEXT);
+		for (end = i; end < n && one->kind == CELL_NULL && v[end].kind == CELL_NULL; end++)
+			k->nulls++;
+		for (; end < n && one->kind == CELL_NUMBER && v[end].kind == CELL_NUMBER; end++)
+			*numbers++ = (uint64_t)v[end].number;
+		if (end == i) {
+			word = chunk_word(k, c, one->text, SIZE_MAX, one->kind == CELL_TEXT);
+			do
+				*words++ = word;
+			while (++end < n && one->kind == CELL_TEXT && v[end].kind == CELL_TEXT &&
+			       v[end].text == one->text);
+		}
+		parquet_levels_add(&k->def, one->kind != CELL_NULL, end - i);
+		k->n += end - i;
 	}
+	k->n_values = k->n - k->nulls;
+	k->values.len = k->n_values * (texts ? sizeof(*words) : sizeof(*numbers));
 	return 0;
 }
 

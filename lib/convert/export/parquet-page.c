@@ -75,11 +75,14 @@ static void numbers_put(struct buf *out, const struct parquet_column *c, const u
 {
 	size_t size = c->type == PARQUET_INT32 ? 4 : 8;
 
-	for (size_t i = 0; i < n; i++) {
+	uint8_t *to = buf_room(out, n * sizeof(uint64_t));
+
+	for (size_t i = 0; i < n && to; i++, to += size) {
 		uint64_t le = htole64(v[i]);
 
-		buf_add(out, &le, size);
+		memcpy(to, &le, sizeof(le));
 	}
+	out->len += to ? n * size : 0;
 }
 
 /*
@@ -184,7 +187,8 @@ int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, s
 	} else {
 		n_words = numbers_codes(p, c->type == PARQUET_BOOL, v, k->n_values, known);
 		codes = (const uint32_t *)p->codes.data;
-		numbers_put(body, c, known, n_words);
+		if (n_words)
+			numbers_put(body, c, known, n_words);
 		chunk_range(k, c, n_words ? known : v, n_words ?: k->n_values);
 	}
 	if (n_words) {

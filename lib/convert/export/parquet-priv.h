@@ -163,8 +163,9 @@ static inline bool parquet_rows_full(struct parquet_rows *rows, size_t n, size_t
 	rows->bytes += bytes;
 	return rows->n + CELLS_MAX > GROUP_ROWS_MAX || rows->bytes >= GROUP_BYTES_MAX;
 }
-/* The rows so far become a row group. -ENOMEM, or why it cannot be written. */
-int parquet_rows_flush(struct parquet_rows *rows, int output);
+/* The rows so far become a row group, packed by several threads, or by the caller, who has a packer.
+ * -ENOMEM, or why it cannot be written. */
+int parquet_rows_flush(struct parquet_rows *rows, int output, struct parquet_packer *packer);
 void parquet_rows_release(struct parquet_rows *rows);
 
 /*

@@ -117,7 +117,7 @@ static int parquet_flush(struct parquet *p, struct parquet_rows *r)
 	int ret;
 
 	p->held -= r->bytes;
-	ret = parquet_rows_flush(r, p->out.fd);
+	ret = parquet_rows_flush(r, p->out.fd, NULL);
 	for (size_t i = 0; i < r->n_chunks; i++)
 		parquet_chunk_release(&r->chunks[i]);
 	if (ret || r->file->groups.len < METADATA_MAX)
