@@ -377,7 +377,8 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		out |= f.v[i].share >= WHY_NAMED;
 	if (!ret && !f.wall)
 		answer_note(&j->answer,
-			    "the files have no entries and exits of vCPUs: record -e kvm -e sched");
+			    f.apart ? "the buffers that show vCPUs have no time in common"
+				    : "the files have no entries and exits of vCPUs: record -e kvm -e sched");
 	else if (!ret && !out)
 		answer_note(&j->answer, "nothing stands out: nothing took 5 %% of a vCPU's time");
 	if (!j->text)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
 #include "ask/states/exits.h"
+#include "ask/states/states.h"
 #include "base/decode/esr.h"
 #include "base/decode/smccc.h"
 
@@ -15,12 +16,14 @@ struct exits_now {
 	struct exit_side side;
 	size_t rows[EXITS_TABLES]; /* of this exit; EXITS_NO_ROW: not asked for */
 	uint64_t mmio, port;	   /* since when; mmio 0: not at all */
+	uint64_t from;		   /* what came before does not count */
 };
 
 struct exits {
 	const struct inputs *in;
 	const struct timeline *t;
 	const struct steps *steps;
+	const struct states *within; /* NULL: rows are of the whole recording */
 	struct tally *to;
 	struct exits_map rows;
 	/* threads, and by (input, pid) which */
@@ -105,6 +108,19 @@ static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, ui
 	return exits_map_row(&e->rows, &like, &e->now[vcpu].rows[table]);
 }
 
+/* A buffer that begins later than the vCPU's rows empties them. */
+static bool exits_covered(struct exits *e, size_t vcpu, uint64_t from, uint64_t to)
+{
+	uint64_t begin, end;
+
+	states_covered(e->within, e->vcpus[vcpu].input, &begin, &end);
+	for (size_t i = 0; e->now[vcpu].from < begin && i < e->rows.n; i++)
+		if (e->rows.v[i].vcpu == vcpu)
+			e->rows.v[i].handled = e->rows.v[i].guest = (struct sums){ 0 };
+	e->now[vcpu].from = begin;
+	return from >= begin && to <= end;
+}
+
 /* Time that goes back is no stretch. */
 static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, uint64_t to)
 {
@@ -114,6 +130,8 @@ static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, ui
 	if (row == EXITS_NO_ROW || to < from)
 		return;
 	r = &e->rows.v[row];
+	if (e->within && !exits_covered(e, r->vcpu, from, to))
+		return;
 	if (!guest && (!r->handled.n || to - from > r->handled.max))
 		r->longest = from;
 	sums_add(guest ? &r->guest : &r->handled, to - from);
@@ -284,6 +302,11 @@ void exits_close(struct exits *e)
 	map_release(&e->by_thread);
 	gaps_release(&e->gaps);
 	free(e);
+}
+
+void exits_within(struct exits *e, const struct states *st)
+{
+	e->within = st;
 }
 
 const struct exits_row *exits_rows(const struct exits *e, size_t *n)

@@ -60,6 +60,10 @@ struct exits_cut {
 int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,
 	       const struct steps *steps, struct tally *to);
 void exits_close(struct exits *e);
+/* Before the first run: only what the inputs cover is to be in rows (states_covered). Its part runs before.
+ */
+struct states;
+void exits_within(struct exits *e, const struct states *st);
 /* In order. */
 struct pass_part exits_part(struct exits *e);
 

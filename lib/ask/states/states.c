@@ -191,6 +191,8 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 	if (in->over & ~c->gaps)
 		state_gap_apply(st, c);
 	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
+		if (s->kind == STEP_LOST && s->a) /* else tracing was off */
+			in->lost = st->now;
 		state_gap_step(st, c, s);
 		return st->error;
 	}
@@ -277,9 +279,9 @@ uint64_t states_to(const struct states *st)
 	return st->now;
 }
 
-void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to)
+void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to)
 {
-	const struct state_input *in = &st->in[o->input];
+	const struct state_input *in = &st->in[input];
 
 	*from = st->from;
 	*to = st->now;
@@ -287,6 +289,31 @@ void states_covered(const struct states *st, const struct state_owner *o, uint64
 		*from = in->covered_from > *from ? in->covered_from : *from;
 		*to = in->covered_to < *to ? in->covered_to : *to;
 	}
+}
+
+bool states_cut(const struct states *st, size_t input, struct state_span *s, uint64_t *from)
+{
+	uint64_t to;
+
+	states_covered(st, input, from, &to);
+	if (s->from >= to || s->to <= *from)
+		return false;
+	if (s->from < *from) {
+		s->from = *from;
+		s->from_bound = 0;
+	}
+	if (s->to > to) {
+		s->to = to;
+		s->to_bound = 0;
+	}
+	return true;
+}
+
+bool states_lost(const struct states *st, const struct state_span *s)
+{
+	uint64_t lost = st->in[s->owner->input].lost;
+
+	return lost && lost >= s->from;
 }
 
 uint64_t states_left_out(const struct states *st)

@@ -159,11 +159,15 @@ void states_until(struct states *st, uint64_t ts);
 uint64_t states_from(const struct states *st);
 uint64_t states_to(const struct states *st);
 /*
- * The time that all buffers cover which show the owner's states, of its machine and of its host's: from the
- * first event of the one that begins last to the last of the one that ends first. Known when all is read;
- * before that *from only grows.
+ * The time that all buffers cover which show the states of the input's owners, of their machine and of its
+ * host's: from the first event of the one that begins last to the last of the one that ends first. Known when
+ * all is read; before that *from only grows.
  */
-void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to);
+void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to);
+/* Cuts the span to what the input covers, from *from on; a cut has no bound. False: nothing is left. */
+bool states_cut(const struct states *st, size_t input, struct state_span *s, uint64_t *from);
+/* Of a span that is unknown, when a listener gets it: events of its machine were lost meanwhile. */
+bool states_lost(const struct states *st, const struct state_span *s);
 /* Count of tasks, vCPUs and CPUs for which there was no room, as often as each was met. */
 uint64_t states_left_out(const struct states *st);
 

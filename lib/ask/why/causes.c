@@ -62,6 +62,8 @@ struct why_cause why_cause_span(const struct why *w, const struct state_span *s,
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		c.kind = STATE_GUEST;
+	else if (c.kind == STATE_UNKNOWN && states_lost(w->states, s))
+		c.kind = WHY_LOST;
 	if (c.kind == STATE_RUNNING || s->owner->kind == STATE_OF_GUEST_TASK) {
 		c.pid = s->owner->pid;
 	} else if (c.kind == STATE_GUEST && pending) {
@@ -94,6 +96,7 @@ const char *why_kind_name(unsigned int kind)
 		[STATE_SLEEPING] = "host task asleep",
 		[WHY_UNDECIDED] = "undecided",
 		[WHY_INJECTION] = "injection",
+		[WHY_LOST] = "lost",
 		[WHY_OTHERS] = "others",
 		[WHY_TOTAL] = "total",
 	};
@@ -104,13 +107,13 @@ const char *why_kind_name(unsigned int kind)
 const char *why_kind_advice(unsigned int kind)
 {
 	static const char *const advice[WHY_KINDS] = {
-		[STATE_UNKNOWN] =
-			"events were lost, or a buffer began later or ended earlier; -b has larger buffers",
+		[STATE_UNKNOWN] = "no event shows it, and none was lost",
 		[STATE_OUTSIDE] = "only sched_switch shows more: record -e sched",
 		[STATE_WAKING] = "the CPU was idle, and had to wake up",
 		[STATE_BLOCKED] = "the thread slept while its guest had not halted",
 		[WHY_UNDECIDED] =
 			"nearer to a border than the clocks' bounds; record --tsync counter has the least",
+		[WHY_LOST] = "events were lost; -b has larger buffers",
 	};
 
 	return advice[kind];

@@ -38,11 +38,14 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 	struct finding_vcpu *v = finding_vcpu_of(j, s->owner->input, s->cpu);
 	struct state_span of = *s;
 	struct why_cause cause;
+	uint64_t begin;
 
+	if (!v || !states_cut(j->why->states, v->owner.input, &of, &begin))
+		return 0;
+	s = &of;
 	/* a wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their
 	 * doing */
-	for (size_t i = v ? v->n_ran : 0;
-	     s->state == STATE_RUNNABLE && i-- > 0 && v->n_ran - i <= FINDING_RAN;) {
+	for (size_t i = v->n_ran; s->state == STATE_RUNNABLE && i-- > 0 && v->n_ran - i <= FINDING_RAN;) {
 		struct finding_ran *r = &v->ran[i % FINDING_RAN];
 		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
 
@@ -58,9 +61,9 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 		if (finding_task_add(j, &task, from, to))
 			return -ENOMEM;
 	}
-	if (v && s->state == STATE_RUNNING)
+	if (s->state == STATE_RUNNING)
 		v->ran[v->n_ran++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
-	if (!v || s->state != STATE_STOLEN)
+	if (s->state != STATE_STOLEN)
 		return 0;
 	of.owner = &v->owner;
 	of.state = s->by;
@@ -86,21 +89,31 @@ static int finding_exit_over(struct finding_job *j, struct finding_vcpu *v, bool
 	return whole && !x.vmm ? histogram_add(&j->exits_of[x.halted], x.ns) : 0;
 }
 
-/* Time that is unknown before the first known span, or after the last one, was not recorded on purpose. */
-static int finding_span(void *ctx, const struct state_span *s)
+/*
+ * What not all buffers cover does not count; there, time that is unknown before the first known span, or
+ * after the last one, was not recorded on purpose.
+ */
+static int finding_span(void *ctx, const struct state_span *whole)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
 	struct finding_job *j = ctx;
-	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
+	struct state_span part = *whole;
+	const struct state_span *s = &part;
+	uint64_t ns, bound, from;
 	struct finding_exit_open *x;
 	struct finding_vcpu *v;
 	struct why_cause cause;
+	bool covered, unknown;
 	size_t *place;
 	uint32_t i;
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		return finding_guest_task(j, s);
 	cause = why_cause_span(j->why, s, false);
+	unknown = cause.kind == STATE_UNKNOWN || cause.kind == WHY_LOST;
+	covered = states_cut(j->why->states, s->owner->input, &part, &from);
+	ns = s->to - s->from;
+	bound = s->from_bound + s->to_bound;
 	if (array_reach(&j->places, &j->n_places, s->owner->index + 1, sizeof(*j->places)))
 		return -ENOMEM;
 	place = &j->places[s->owner->index];
@@ -108,7 +121,16 @@ static int finding_span(void *ctx, const struct state_span *s)
 		return -ENOMEM;
 	*place = *place ?: j->n;
 	v = &j->v[*place - 1];
+	if (v->from < from) {
+		for (struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++)
+			if (t->input == v->owner.guest)
+				t->of = (struct finding_part){ 0 };
+		*v = (struct finding_vcpu){ .cpu = STATE_NO_CPU, .from = from, .known = v->known };
+	}
 	v->owner = *s->owner;
+	v->known |= !unknown;
+	if (!covered)
+		return 0;
 	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
 		v->since = v->waits ? v->since : s->from;
 		v->waits += s->to - s->from;
@@ -124,17 +146,18 @@ static int finding_span(void *ctx, const struct state_span *s)
 	} else if (s->state == STATE_UNKNOWN) {
 		v->cpu = STATE_NO_CPU;
 	}
-	if (cause.kind == STATE_ENDED || (cause.kind == STATE_UNKNOWN && !v->wall))
+	if (cause.kind == STATE_ENDED || (unknown && !v->wall))
 		return 0;
 	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
-	if (cause.kind == STATE_UNKNOWN) {
-		v->open += ns;
+	if (unknown) {
+		finding_part_add(&v->open[cause.kind == WHY_LOST], s->from, s->to);
 		return finding_exit_over(j, v, false);
 	}
-	if (v->open)
-		finding_part_add(&v->by[CAUSE_UNKNOWN], s->from - v->open, s->from);
-	v->wall += v->open + ns;
-	v->open = 0;
+	for (size_t k = 0; k < 2; k++) {
+		v->wall += v->open[k].ns;
+		finding_part_join(&v->by[k ? CAUSE_LOST : CAUSE_UNKNOWN], &v->open[k]);
+	}
+	v->wall += ns;
 	cause.cpu = STATE_NO_CPU; /* wherever it was */
 	i = why_cause_of(j->why, &cause);
 	if (i == UINT32_MAX)
@@ -160,7 +183,7 @@ static int finding_span(void *ctx, const struct state_span *s)
 
 /* Causes that take time from a vCPU, by the command that shows more of them. */
 static const char *const finding_next[WHY_KINDS] = {
-	[STATE_UNKNOWN] = "hyptrace stat --show lost,vcpus",
+	[STATE_UNKNOWN] = "hyptrace stat --show vcpus",
 	[STATE_HYP] = "hyptrace stat --show hyp,longest",
 	[STATE_FIRMWARE] = "hyptrace stat --show firmware",
 	[STATE_HOST] = "hyptrace stat --show exits,mmio,ioport,sysreg,hypercall",
@@ -169,6 +192,7 @@ static const char *const finding_next[WHY_KINDS] = {
 	[STATE_WAKING] = "hyptrace why --preset irq",
 	[STATE_BLOCKED] = "hyptrace stat --show vcpus",
 	[STATE_OUTSIDE] = "hyptrace stat --show vcpus",
+	[WHY_LOST] = "hyptrace stat --show lost,vcpus",
 };
 
 /*
@@ -473,10 +497,13 @@ int findings_join(struct finding_job **out, struct reading *r)
 		return ret;
 	j->why->steps = r->steps;
 	ret = reading_states(r, STATES_VCPUS | STATES_GUEST_TASKS, finding_span, j);
-	ret = ret ?: reading_exits(r, NULL) ?: tails_open(&j->tails, r->in, r->timeline);
+	j->why->states = r->states;
+	ret = ret ?: exits_open(&j->exits, r->in, r->timeline, r->steps, NULL);
+	ret = ret ?: tails_open(&j->tails, r->in, r->timeline);
 	if (ret)
 		return ret;
-	j->exits = r->exits;
+	exits_within(j->exits, r->states);
+	reading_add(r, exits_part(j->exits));
 	tails_join(j->tails, r);
 	return 0;
 }
@@ -497,6 +524,7 @@ int findings_end(struct finding_job *j, struct findings *f)
 
 		finding_exit_over(j, v, false);
 		f->wall += v->wall;
+		f->apart |= v->known;
 		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
 		buf_addstr(&what, why_kind_advice(WHY_UNDECIDED));
 		ret = finding_push(j, &open, v, &what);
@@ -519,6 +547,7 @@ void findings_close(struct finding_job *j)
 	if (!j)
 		return;
 	tails_close(j->tails);
+	exits_close(j->exits);
 	free(j->v);
 	free(j->places);
 	free(j->tasks);

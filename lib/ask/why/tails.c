@@ -150,6 +150,20 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 	return ret;
 }
 
+/* Drops the instances that do not begin in the time that their buffers cover. */
+static void tail_cover(struct tail *t, const struct states *states)
+{
+	size_t n = t->n;
+	uint64_t from, to;
+
+	t->n = 0;
+	for (const struct tail_instance *one = t->v; one < t->v + n; one++) {
+		states_covered(states, one->input, &from, &to);
+		if (one->to - one->took >= from && one->to - one->took < to)
+			t->v[t->n++] = *one;
+	}
+}
+
 int tails_find(struct tail *all, const struct finding_job *j)
 {
 	int ret = 0;
@@ -158,6 +172,7 @@ int tails_find(struct tail *all, const struct finding_job *j)
 		if (!t->latency)
 			continue;
 		ret = latency_end(t->latency);
+		tail_cover(t, j->why->states);
 		array_sort(t->v, t->n, sizeof(*t->v), tail_order);
 		for (size_t i = 0, end; i < t->n && !ret; i = end) {
 			const struct finding_vcpu *v = finding_vcpu_of(j, t->v[i].input, t->v[i].cpu);

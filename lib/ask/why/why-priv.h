@@ -28,8 +28,9 @@ struct why {
 	const struct latency_preset *preset;
 	const struct vcpu_map *vcpus;
 	struct reading own;
-	const struct steps *steps; /* of that reading or of another one; NULL: of none yet */
-	uint64_t *widest;	   /* bound of each input; UINT64_MAX: it has none */
+	const struct steps *steps;   /* of that reading or of another one; NULL: of none yet */
+	const struct states *states; /* likewise */
+	uint64_t *widest;	     /* bound of each input; UINT64_MAX: it has none */
 	struct why_instance *v;
 	size_t n;
 	uint64_t seen, stride; /* every stride-th was kept */
@@ -59,7 +60,7 @@ int why_stages_span(void *ctx, const struct state_span *s);
 int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx);
 
 /* Numbers of causes that are always there. */
-enum { CAUSE_OTHERS, CAUSE_UNKNOWN, CAUSE_UNDECIDED };
+enum { CAUSE_OTHERS, CAUSE_UNKNOWN, CAUSE_UNDECIDED, CAUSE_LOST };
 /* Its number; beyond WHY_CAUSES_MAX that of others; UINT32_MAX: no memory. */
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 /* A cause without further members. */
@@ -89,19 +90,30 @@ static inline void finding_part_add(struct finding_part *p, uint64_t from, uint6
 	finding_stretch_take(&p->longest, from, to);
 }
 
+/* Moves all of one to the other. */
+static inline void finding_part_join(struct finding_part *to, struct finding_part *from)
+{
+	to->ns += from->ns;
+	to->n += from->n;
+	finding_stretch_take(&to->longest, from->longest.from, from->longest.to);
+	*from = (struct finding_part){ 0 };
+}
+
 #define FINDING_RAN 256 /* a wait in which more spans of tasks began is counted in part */
 
 /* A vCPU's time by cause; of STATE_HOST whole exits, with their time in the hypervisor and the firmware. */
 struct finding_vcpu {
 	struct state_owner owner;
+	bool known;    /* at any time */
+	uint64_t from; /* what came before does not count */
 	uint64_t wall, undecided;
-	uint64_t open; /* ns that are not known since it last was */
 	struct finding_exit_open {
 		uint64_t ns;	/* in the kernel and below since it left its guest, or woke up */
 		uint32_t cause; /* its reason; 0: none yet */
 		uint64_t vmm;	/* ns */
 		bool halted;	/* the guest */
 	} exit;
+	struct finding_part open[2]; /* not known since it last was: nothing was lost, or events were */
 	struct finding_part by[WHY_CAUSES_MAX];
 	struct finding_part ordinary; /* of exits in no finding */
 	struct finding_part part;     /* of what is summed up */
@@ -136,7 +148,7 @@ struct finding_job {
 	struct finding_task *tasks;
 	size_t n_tasks;
 	struct map by_task;
-	const struct exits *exits;
+	struct exits *exits;	    /* of what is covered */
 	bool halts[WHY_CAUSES_MAX]; /* exits of that reason */
 	/* exits that the kernel handles, and those after which the guest halts */
 	struct histogram exits_of[2];

@@ -20,6 +20,7 @@ enum why_kind {
 	 */
 	WHY_UNDECIDED = STATES, /* within the clocks' bounds */
 	WHY_INJECTION,		/* the guest runs, and does not know of the interrupt yet */
+	WHY_LOST,		/* unknown, and events were lost meanwhile */
 	WHY_OTHERS,		/* all causes beyond WHY_CAUSES_MAX */
 	WHY_TOTAL,
 	WHY_KINDS
@@ -134,7 +135,8 @@ struct finding {
 struct findings {
 	struct finding *v;
 	size_t n;
-	uint64_t wall;	  /* ns of all vCPUs; 0: the files show none */
+	uint64_t wall;	  /* ns of all vCPUs; 0: the files show none, or */
+	bool apart;	  /* ... the buffers that show them have no time in common */
 	size_t n_context; /* after these: what exits cost ordinarily, and what the recorder took */
 };
 
