@@ -24,7 +24,7 @@ static const struct opt latency_options[] = {
 	    "by default what these events have by their meaning",
 	    opts_set_text, LATENCY(q.key)),
 	OPT('p', "preset", "NAME", "a chain of events, stage by stage, instead of --from and --to",
-	    opts_set_text, LATENCY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
+	    opts_set_text, LATENCY(q.preset), .words = "wakeup irq virtio timer kick hypercall abort"),
 	OPT('w', "worst", "N", "the N longest, and what happened in between", opts_set_number, LATENCY(worst),
 	    .max = WORST_MAX),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, LATENCY(rows),

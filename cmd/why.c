@@ -18,7 +18,7 @@ struct why_opts {
 
 static const struct opt why_rows_opts[] = {
 	OPT('p', "preset", "NAME", "the instances: chains of events, as in hyptrace-latency(1)",
-	    opts_set_text, WHY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
+	    opts_set_text, WHY(q.preset), .words = "wakeup irq virtio timer kick hypercall abort"),
 	OPT('f', "from", "EVENT", "... or pairs of events, as there: the one that begins", opts_set_text,
 	    WHY(q.from)),
 	OPT('t', "to", "EVENT", "... the one that ends", opts_set_text, WHY(q.to)),

@@ -240,6 +240,46 @@ like "$(why_of "$tmp/host.dat" "$tmp/guest.dat")" '^[0-9]\. timer tail: the slow
 	"a tail of timers, since they fired" || diag "$(<"$tmp/out")"
 like "$(<"$tmp/out")" '^[0-9]\. wakeup tail: the slowest 3 of 100 take 5\.129ms or more, the median 129.0us: 15\.00ms ' "... of wake-ups"
 
+# interrupts CPU EXIT: 100 of a device in 1 s, on that CPU of the host, while a vCPU of another VM runs there; the device's
+# vCPU is in its guest on CPU 0 and exits at EXIT us, for 300 us; its timer's exits are as long
+interrupts() {
+	perl -we '
+		use strict;
+		my ($cpu, $exit) = @ARGV;
+		my @lines = ([ 1, "0 100 kvm_exit ret=0" ], [ 2, "0 100 kvm_entry" ]);
+		for my $n (1 .. 100) {
+			my $at = 10000 * $n;
+			my $inside = $exit < 0 ? 100 : 50;
+			push @lines, [ $at, "$cpu ${inside}h irq_handler_entry irq=45 name=vfio-\\x1bmsi" ],
+				[ $at + 2, "$cpu ${inside}h vgic_update_irq_pending vcpu_id=0 irq=40 level=1" ],
+				[ $at + 3, "$cpu $inside irq_handler_exit irq=45 ret=1" ],
+				[ $at + $exit, "0 100 kvm_exit ret=0" ], [ $at + $exit + 300, "0 100 kvm_entry" ],
+				# another exit, and a timer of the guest that ends in KVM: neither is for the device
+				[ $at + 5000, "0 100 kvm_exit ret=2 esr_ec=1" ], [ $at + 5010, "0 100 kvm_entry" ],
+				[ $at + 6000, "$cpu ${inside}h irq_handler_entry irq=46 name=disk" ],
+				[ $at + 6003, "$cpu ${inside}h irq_handler_exit irq=46 ret=1" ],
+				[ $at + 6004, "$cpu $inside vgic_update_irq_pending vcpu_id=0 irq=41 level=1" ],
+				[ $at + 6010, "0 100 kvm_exit ret=0" ], [ $at + 6020, "0 100 kvm_entry" ];
+		}
+		print "cpus 8\nid 11\nguest vm 22 0:100\n";
+		printf "%d.%06d000 %s\n", 1 + $_->[0] / 1e6, $_->[0] % 1e6, $_->[1] for sort { $a->[0] <=> $b->[0] } @lines;
+	' -- "$@" | "$build/tests/integration/make-trace" "$tmp/irqs.dat" tests/integration/events/latency tests/data/formats-arm64.dat -
+	why_of "$tmp/irqs.dat"
+}
+interrupts 3 7 >/dev/null
+is "$(grep -A1 'interrupt ' "$tmp/out" | cut -c 4-)" "interrupt 45 (vfio-\\x1bmsi) on CPU 3 is for a vCPU on CPU 0, and costs an IPI and an exit: /proc/irq/45/smp_affinity_list sets its CPU: 30.00ms in 100 stretches, 3.0 % of vm:0
+hyptrace latency --preset kick $tmp/irqs.dat" "a device's interrupts on another CPU than the vCPU's" || diag "$(<"$tmp/out")"
+is "$("$hyptrace" latency -q --csv --preset kick "$tmp/irqs.dat" | grep -E '^(latency|chains),' | cut -d , -f 1-5)" "latency,key,until,count,total_ns
+latency,45,injection,100,200000
+latency,45,exit,100,500000
+latency,45,entry,100,30000000
+latency,45,total,100,30700000
+chains,key,began,complete,undecided
+chains,45,100,100,0" "... as the preset of its next command has them, and no other interrupt"
+like "$(why_of --preset kick "$tmp/irqs.dat")" '^injection +5\.000us$' "... whose instances begin with the injection"
+interrupts 0 -1 >/dev/null
+is "$(grep 'interrupt ' "$tmp/out")" "" "... on the vCPU's: nothing"
+
 # 40 moves of a vCPU in 1.6 s; it waits 10 ms before each
 moves() {
 	local i at=10000000000 cpu
@@ -398,7 +438,7 @@ while IFS='|' read -r args message; do
 	why_of $args >/dev/null
 	is "$status" 2 "... is a wrong command line"
 done <<'E2'
---preset nosuch|: --preset: there is no such preset; there are wakeup, irq, virtio, timer, hypercall, abort
+--preset nosuch|: --preset: there is no such preset; there are wakeup, irq, virtio, timer, hypercall, kick, abort
 --preset irq --tail 59| why: --tail: a PERCENTILE is a number from 60 to 99.999
 --preset irq --tail 100| why: --tail: a PERCENTILE is a number from 60 to 99.999
 --preset irq --tail x| why: --tail: a PERCENTILE is a number from 60 to 99.999

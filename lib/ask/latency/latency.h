@@ -30,6 +30,7 @@ enum latency_by {
 	BY_GUEST,	/* a guest's records, and those of its vCPUs' threads */
 	BY_VCPU,	/* a guest's CPU, and the records of its thread */
 	BY_VCPU_FIELD,	/* the vCPU that the field numbers, of the thread's guest */
+	BY_LONE_FIELD,	/* ... of the only guest, for the thread may be anybody's */
 	BY_VCPU_TID,	/* the vCPU whose thread the field names */
 	BY_GUEST_FIELD, /* the field's value, of the guest */
 	BY_VCPU_LINE,  /* a vCPU and an interrupt's number: fields of the host's, CPU and field of the guest's

@@ -86,6 +86,32 @@ static const struct latency_term irq_terms[] = {
 	HANDLER(2, "call_function_single_entry", GUEST_IRQ, .kind = IRQ_CALL_SINGLE),
 };
 
+/*
+ * A device's interrupt on the host, whose handler has an interrupt for a vCPU that is in its guest: KVM kicks
+ * it, by an IPI for which it exits. On the vCPU's own CPU it has left the guest before. 8:
+ * TRACE_FLAG_HARDIRQ.
+ */
+#define KICKS(event_, filter_, field_)                                                                       \
+	{                                                                                                    \
+		AT(1, event_ "@host/" filter_, KVM), .look = OF(BY_CPU), .next = OF(BY_LONE_FIELD, field_)   \
+	}
+#define EXITS(filter_, ...)                                                                                  \
+	{                                                                                                    \
+		AT(2, "kvm_exit@host/" filter_, KVM), .look = VCPU, .next = VCPU, __VA_ARGS__                \
+	}
+static const struct latency_term kick_terms[] = {
+	{ AT(0, "irq_handler_entry@host", "-e irq"), .next = OF(BY_CPU), .row = OF(BY_FIELD, "irq") },
+	KICKS("vgic_update_irq_pending", "common_flags&8&&level==1&&irq>31", "vcpu_id"),
+	KICKS("kvm_apic_accept_irq", "common_flags&8&&vec>31&&vec<236", "apicid"),
+	{ AT(1, "irq_handler_exit@host", "-e irq"), .cancels = true, .look = OF(BY_CPU) },
+	EXITS("ret==0"), /* ARM_EXCEPTION_IRQ, EXIT_REASON_EXTERNAL_INTERRUPT, SVM_EXIT_INTR */
+	EXITS("(isa==1&&exit_reason==1)||(isa==2&&exit_reason==0x60)"),
+	EXITS("ret!=0", .cancels = true),
+	EXITS("(isa==1&&exit_reason!=1)||(isa==2&&exit_reason!=0x60)", .cancels = true),
+	{ AT(2, "kvm_entry@host", KVM), .cancels = true, .look = VCPU },
+	ENTERED(3),
+};
+
 /* The thread that writes to the device wakes the one that does its work, before it enters the guest again. */
 #define NOTIFIED(...)	      .next = OF(BY_PID), .carry = VCPU, .row = OF(BY_PAIR, __VA_ARGS__)
 #define BY_WORKER_IRQ(field_) .look = OF(BY_WORKER), .next = OF(BY_CARRIED_FIELD, field_)
@@ -190,6 +216,15 @@ static const struct latency_preset presets[] = {
 	  .n_points = 2,
 	  .least = 2,
 	  TERMS(hypercall) },
+	{ .name = "kick",
+	  .summary = "a device's interrupt on another CPU to the vCPU's exit for it, and its entry",
+	  .doubt = "",
+	  .row = "irq",
+	  .points = { "interrupt", "injection", "exit", "entry" },
+	  .n_points = 4,
+	  .least = 4,
+	  .evident = true,
+	  TERMS(kick) },
 	{ .name = "abort",
 	  .summary = "a guest's abort to its next entry",
 	  .doubt = "",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Causes: what a state means for who waits, their numbers and their words. */
+/* Causes: what a state means for who waits, their numbers and their words; sums that become findings. */
 
 #include "ask/why/why-priv.h"
 
@@ -147,6 +147,41 @@ struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest
 		if (v->wall && v->owner.guest == guest && v->owner.vcpu == cpu)
 			return v;
 	return NULL;
+}
+
+#define DEAR_TIMES 10 /* an exit that takes so many times its price is dear */
+
+const struct finding_vcpu *finding_sum(const struct finding_job *j, struct finding *f,
+				       enum finding_class class)
+{
+	uint64_t price = j->price[class == OF_HALTS || class == OF_WAKES], dear = DEAR_TIMES * price;
+	uint64_t vmm = class == OF_ACCESSES && j->vmm.n ? j->vmm.ns / j->vmm.n / 2 : UINT64_MAX;
+	const struct finding_vcpu *worst = NULL;
+
+	dear = vmm > dear ? dear : vmm > price ? vmm : price;
+
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
+		const struct finding_part p = v->part;
+		double rate = v->wall ? (double)p.n * 1e9 / (double)v->wall : 0;
+		uint64_t lost = p.ns;
+
+		if (class != OF_ALL && rate < FINDING_STORM)
+			lost = p.ns > p.n * dear ? p.ns - p.n * price : 0;
+		if (class == OF_EXITS || class == OF_HALTS) {
+			v->ordinary.ns += p.ns - lost;
+			v->ordinary.n += lost < p.ns ? p.n : 0;
+		}
+		f->lost += lost;
+		f->n += lost ? p.n : 0;
+		if ((double)lost > f->share * (double)v->wall) {
+			f->share = (double)lost / (double)v->wall;
+			f->rate = rate;
+			f->example = p.longest;
+			worst = v;
+		}
+		v->part = (struct finding_part){ 0 };
+	}
+	return worst;
 }
 
 int finding_push(const struct finding_job *j, struct finding *f, const struct finding_vcpu *vcpu,

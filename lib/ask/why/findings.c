@@ -6,7 +6,6 @@
 #define MOVES_LEAST	  20 /* of a vCPU, a second */
 #define FINDING_TASKS_MAX 65536
 #define PRICE_MOST	  1000000 /* ns: no exit costs more ordinarily */
-#define DEAR_TIMES	  10	  /* an exit that takes so many times its price is dear */
 
 static bool finding_task_same(const void *tasks, size_t i, const void *wanted)
 {
@@ -194,49 +193,6 @@ static const char *const finding_next[WHY_KINDS] = {
 	[STATE_OUTSIDE] = "hyptrace stat --show vcpus",
 	[WHY_LOST] = "hyptrace stat --show lost,vcpus",
 };
-
-/*
- * Kinds of time: without a price; exits, and those after which the guest halts; wake-ups of CPUs, other parts
- * of exits, and accesses to devices, of which the VMM may handle some.
- */
-enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_WAKES, OF_PARTS, OF_ACCESSES };
-
-/*
- * Adds the vCPUs' parts up in f: what is beyond the price of those that are dear, and of a storm all. Returns
- * the vCPU that lost the greatest share of its time; NULL: none lost any. The parts are empty then.
- */
-static const struct finding_vcpu *finding_sum(const struct finding_job *j, struct finding *f,
-					      enum finding_class class)
-{
-	uint64_t price = j->price[class == OF_HALTS || class == OF_WAKES], dear = DEAR_TIMES * price;
-	uint64_t vmm = class == OF_ACCESSES && j->vmm.n ? j->vmm.ns / j->vmm.n / 2 : UINT64_MAX;
-	const struct finding_vcpu *worst = NULL;
-
-	dear = vmm > dear ? dear : vmm > price ? vmm : price;
-
-	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
-		const struct finding_part p = v->part;
-		double rate = v->wall ? (double)p.n * 1e9 / (double)v->wall : 0;
-		uint64_t lost = p.ns;
-
-		if (class != OF_ALL && rate < FINDING_STORM)
-			lost = p.ns > p.n * dear ? p.ns - p.n * price : 0;
-		if (class == OF_EXITS || class == OF_HALTS) {
-			v->ordinary.ns += p.ns - lost;
-			v->ordinary.n += lost < p.ns ? p.n : 0;
-		}
-		f->lost += lost;
-		f->n += lost ? p.n : 0;
-		if ((double)lost > f->share * (double)v->wall) {
-			f->share = (double)lost / (double)v->wall;
-			f->rate = rate;
-			f->example = p.longest;
-			worst = v;
-		}
-		v->part = (struct finding_part){ 0 };
-	}
-	return worst;
-}
 
 /* Exits by what they were for; `reasons` are those of such exits. */
 static const struct finding_table {

@@ -21,6 +21,7 @@ static const struct why_parts {
 	{ "virtio", 0, { WHY_OF_BEGIN, WHY_OF_END, WHY_OF_BEGIN, WHY_OF_END }, 8 },
 	/* until it fires a timer waits for the time that it was set to */
 	{ "timer", 1, { WHY_OF_ROW, WHY_OF_ROW, WHY_OF_END }, 2 },
+	{ "kick", 1, { 0, WHY_OF_END, WHY_OF_END }, 2 }, /* from the injection on */
 	{ "hypercall", 0, { WHY_OF_ROW }, 0 },
 	{ "abort", 0, { WHY_OF_ROW, WHY_OF_ROW }, 0 },
 	{ NULL, 0, { WHY_OF_END }, 0 }, /* --from and --to */

@@ -14,12 +14,27 @@ struct tail_instance {
 	uint64_t to;   /* its end */
 	uint32_t input, cpu;
 	bool elsewhere; /* injected on another CPU than the one on which its vCPU entered the guest then */
+	/* of `kick`, whose cpu is the interrupt's: its number, and the vCPU's thread and CPU */
+	uint64_t irq;
+	int32_t pid;
+	uint32_t on;
 };
 
 static const char *const tail_presets[TAILS_MAX][2] = {
 	{ "wakeup", "hyptrace why --preset wakeup" },
 	{ "timer", "hyptrace why --preset timer" },
 	{ "irq", "hyptrace why --preset irq" },
+	{ "kick", "hyptrace latency --preset kick" },
+};
+#define TAIL_KICK (TAILS_MAX - 1)
+
+#define TAIL_IRQS_MAX 65536
+
+/* Names of interrupts, by their numbers. */
+struct tail_names {
+	const struct inputs *in;
+	char (*v)[32];
+	size_t n;
 };
 
 struct tail {
@@ -29,6 +44,7 @@ struct tail {
 	struct latency *latency; /* NULL: its events are not in the files */
 	struct tail_instance *v;
 	size_t n;
+	struct tail_names names; /* of `kick` */
 };
 
 static int tail_take(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
@@ -46,6 +62,45 @@ static int tail_take(void *ctx, const struct latency_worst *chain, const struct 
 	return array_push(&t->v, &t->n, &one, sizeof(one));
 }
 
+/* The exit is what it costs. */
+static int tail_kick(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
+		     size_t n_points)
+{
+	const struct chain_event *from = chain->v, *exit = &from[2], *to = &from[n_points - 1];
+	struct tail *t = ctx;
+	const struct tail_instance one = { .took = to->ts - exit->ts,
+					   .to = to->ts,
+					   .input = exit->input,
+					   .cpu = from->cpu,
+					   .irq = row->value,
+					   .pid = exit->pid,
+					   .on = exit->cpu };
+
+	return t->n == TAIL_KEPT ? 0 : array_push(&t->v, &t->n, &one, sizeof(one));
+}
+
+static int tail_names(void *ctx, struct pass_run *run)
+{
+	struct tail_names *names = ctx;
+
+	for (const struct step *s = run->steps; s < run->steps + run->n_steps; s++) {
+		const struct input *in = &names->in->v[s->input];
+		const struct merge_record *m = &run->records->v[s->at];
+		const uint8_t *text;
+		size_t len;
+
+		if (s->kind != STEP_IRQ_ENTER || in->guest || s->a >= TAIL_IRQS_MAX ||
+		    (s->a < names->n && *names->v[s->a]))
+			continue;
+		if (array_reach(&names->v, &names->n, s->a + 1, sizeof(*names->v)))
+			return -ENOMEM;
+		field_bytes(tep_find_field(in->known[timeline_id(m)].event, "name"), m->data, m->len, &text,
+			    &len);
+		snprintf(names->v[s->a], sizeof(*names->v), "%.*s", (int)len, (const char *)text);
+	}
+	return 0;
+}
+
 int tails_open(struct tail **out, const struct inputs *in, struct timeline *timeline)
 {
 	struct tail *all = *out = calloc(TAILS_MAX, sizeof(*all));
@@ -54,9 +109,11 @@ int tails_open(struct tail **out, const struct inputs *in, struct timeline *time
 
 	for (size_t i = 0; i < in->n; i++)
 		guest |= in->v[i].guest;
-	for (size_t p = 0; p < TAILS_MAX && guest && !ret; p++) {
+	for (size_t p = guest ? 0 : TAIL_KICK; p < TAILS_MAX && !ret; p++) {
 		struct tail *t = &all[p];
 		size_t n = 0;
+
+		t->names.in = in;
 
 		t->preset = tail_presets[p];
 		latency_preset_plan(latency_preset(*t->preset), in, &t->plan);
@@ -67,7 +124,7 @@ int tails_open(struct tail **out, const struct inputs *in, struct timeline *time
 		t->plan.n_terms = n;
 		t->plan.terms = t->terms;
 		t->plan.lines = false;
-		t->plan.each = tail_take;
+		t->plan.each = p == TAIL_KICK ? tail_kick : tail_take;
 		t->plan.ctx = t;
 		ret = latency_open(&t->latency, in, &t->plan, NULL);
 		if (!ret && latency_fed(t->latency)) {
@@ -85,6 +142,7 @@ void tails_close(struct tail *t)
 	for (size_t p = 0; t && p < TAILS_MAX; p++) {
 		latency_close(t[p].latency);
 		free(t[p].v);
+		free(t[p].names.v);
 	}
 	free(t);
 }
@@ -93,6 +151,10 @@ void tails_join(struct tail *t, struct reading *r)
 {
 	struct pass_part parts[2];
 
+	if (t[TAIL_KICK].latency)
+		reading_add(r, (struct pass_part){ .ctx = &t[TAIL_KICK].names,
+						   .steps = STEP_SET(STEP_IRQ_ENTER),
+						   .after = tail_names });
 	for (size_t p = 0; p < TAILS_MAX; p++) {
 		size_t n = t[p].latency ? latency_parts(t[p].latency, parts) : 0;
 
@@ -105,7 +167,36 @@ static int tail_order(const void *a, const void *b)
 {
 	const struct tail_instance *x = a, *y = b;
 
-	return ORDER(x->input, y->input) ?: ORDER(x->cpu, y->cpu) ?: ORDER(x->took, y->took);
+	return ORDER(x->input, y->input) ?: ORDER(x->irq, y->irq) ?: ORDER(x->cpu, y->cpu) ?: ORDER(x->took, y->took);
+}
+
+/* Instances of one interrupt on one CPU. */
+static int tail_kicks(const struct finding_job *j, const struct tail *t, const struct tail_instance *v,
+		      size_t n)
+{
+	struct finding f = { .next = t->preset[1] };
+	const struct finding_vcpu *worst;
+	struct buf what = { 0 };
+	bool one = true; /* CPU of all vCPUs */
+
+	for (size_t i = 0; i < n; i++) {
+		one &= v[i].on == v->on;
+		for (struct finding_vcpu *k = j->v; k < j->v + j->n; k++)
+			if (k->owner.input == v[i].input && k->owner.pid == v[i].pid && k->wall)
+				finding_part_add(&k->part, v[i].to - v[i].took, v[i].to);
+	}
+	worst = finding_sum(j, &f, OF_ALL);
+	buf_printf(&what, "interrupt %llu", (unsigned long long)v->irq);
+	if (v->irq < t->names.n && *t->names.v[v->irq])
+		buf_printf(&what, " (%s)", t->names.v[v->irq]);
+	buf_printf(&what, " on CPU %u is for a vCPU on ", v->cpu);
+	if (one)
+		buf_printf(&what, "CPU %u", v->on);
+	else
+		buf_addstr(&what, "other CPUs");
+	buf_printf(&what, ", and costs an IPI and an exit: /proc/irq/%llu/smp_affinity_list sets its CPU",
+		   (unsigned long long)v->irq);
+	return finding_push(j, &f, worst, &what);
 }
 
 /* Instances of one vCPU, the shortest first. */
@@ -177,10 +268,12 @@ int tails_find(struct tail *all, const struct finding_job *j)
 		for (size_t i = 0, end; i < t->n && !ret; i = end) {
 			const struct finding_vcpu *v = finding_vcpu_of(j, t->v[i].input, t->v[i].cpu);
 
-			for (end = i;
-			     end < t->n && t->v[end].input == t->v[i].input && t->v[end].cpu == t->v[i].cpu;)
+			for (end = i; end < t->n && t->v[end].input == t->v[i].input &&
+				      t->v[end].irq == t->v[i].irq && t->v[end].cpu == t->v[i].cpu;)
 				end++;
-			if (v && end - i >= TAIL_LEAST)
+			if (t == &all[TAIL_KICK])
+				ret = tail_kicks(j, t, &t->v[i], end - i);
+			else if (v && end - i >= TAIL_LEAST)
 				ret = tail_vcpu(j, t, &t->v[i], end - i, v);
 		}
 	}
