@@ -198,15 +198,13 @@ while read -r line; do
 done <<E2
 1. the guest's task work-300 has a CPU while another one waits for it: 1.043s in 236 stretches, 72.4 % of vm:0|a guest's task that waits for another one
 3. exits for MMIO at 0x9000000:W: 47.76ms in 120 stretches, 3.3 % of vm:0|a device's address
-4. interrupts from another CPU than the vCPU's: 40 of 120, each 1.093ms longer than the others: 43.74ms in 40 stretches, 3.0 % of vm:0|interrupts to the wrong CPU
-5. exits for stage-2 faults: 83 % a page's first, of 100 pages, 8 % on one that the host had taken back, 8 % for a permission, $task: 36.00ms in 120 stretches, 2.5 % of vm:0|stage-2 faults, by their causes
-6. irq tail: the slowest 3 of 120 take 9.034ms or more, the median 34.00us: 28.21ms in 3 stretches, 2.0 % of vm:0|a tail
+4. exits for stage-2 faults: 83 % a page's first, of 100 pages, 8 % on one that the host had taken back, 8 % for a permission, $task: 36.00ms in 120 stretches, 2.5 % of vm:0|stage-2 faults, by their causes
+5. irq tail: the slowest 3 of 120 take 9.034ms or more, the median 34.00us: 28.21ms in 3 stretches, 2.0 % of vm:0|a tail
 E2
 is "$("$hyptrace" why -q --json "$tmp/host.dat" "$tmp/guest.dat" | jq -r '.findings[] | "\(.from) \(.to) \(.what[0:30])"')" \
 	"1.014041000 1.022500000 the guest's task work-300 has 
 2.406005000 2.416232000 exit handling (IRQ), most of i
 1.001410000 1.001810000 exits for MMIO at 0x9000000:W
-2.406000000 2.416240000 interrupts from another CPU th
 1.001000000 1.001300000 exits for stage-2 faults: 83 %
 2.406000000 2.416240000 irq tail: the slowest 3 of 120" "for programs: the longest stretch of each"
 

@@ -91,23 +91,20 @@ static const struct latency_term irq_terms[] = {
  * it, by an IPI for which it exits. On the vCPU's own CPU it has left the guest before. 8:
  * TRACE_FLAG_HARDIRQ.
  */
-#define KICKS(event_, filter_, field_)                                                                       \
-	{                                                                                                    \
-		AT(1, event_ "@host/" filter_, KVM), .look = OF(BY_CPU), .next = OF(BY_LONE_FIELD, field_)   \
-	}
-#define EXITS(filter_, ...)                                                                                  \
-	{                                                                                                    \
-		AT(2, "kvm_exit@host/" filter_, KVM), .look = VCPU, .next = VCPU, __VA_ARGS__                \
-	}
 static const struct latency_term kick_terms[] = {
 	{ AT(0, "irq_handler_entry@host", "-e irq"), .next = OF(BY_CPU), .row = OF(BY_FIELD, "irq") },
-	KICKS("vgic_update_irq_pending", "common_flags&8&&level==1&&irq>31", "vcpu_id"),
-	KICKS("kvm_apic_accept_irq", "common_flags&8&&vec>31&&vec<236", "apicid"),
+	{ AT(1, "vgic_update_irq_pending@host/common_flags&8&&level==1&&irq>31", KVM), .look = OF(BY_CPU),
+	  .next = OF(BY_LONE_FIELD, "vcpu_id") },
+	{ AT(1, "kvm_apic_accept_irq@host/common_flags&8&&vec>31&&vec<236", KVM), .look = OF(BY_CPU),
+	  .next = OF(BY_LONE_FIELD, "apicid") },
 	{ AT(1, "irq_handler_exit@host", "-e irq"), .cancels = true, .look = OF(BY_CPU) },
-	EXITS("ret==0"), /* ARM_EXCEPTION_IRQ, EXIT_REASON_EXTERNAL_INTERRUPT, SVM_EXIT_INTR */
-	EXITS("(isa==1&&exit_reason==1)||(isa==2&&exit_reason==0x60)"),
-	EXITS("ret!=0", .cancels = true),
-	EXITS("(isa==1&&exit_reason!=1)||(isa==2&&exit_reason!=0x60)", .cancels = true),
+	/* any exit; if it is for an interrupt, the chain waits for the entry by then: later terms come first
+	 */
+	{ AT(2, "kvm_exit@host", KVM), .cancels = true, .look = VCPU },
+	{ AT(2, "kvm_exit@host/ret==0", KVM), .look = VCPU, .next = VCPU }, /* ARM_EXCEPTION_IRQ */
+	/* EXIT_REASON_EXTERNAL_INTERRUPT, SVM_EXIT_INTR */
+	{ AT(2, "kvm_exit@host/(isa==1&&exit_reason==1)||(isa==2&&exit_reason==0x60)", KVM), .look = VCPU,
+	  .next = VCPU },
 	{ AT(2, "kvm_entry@host", KVM), .cancels = true, .look = VCPU },
 	ENTERED(3),
 };

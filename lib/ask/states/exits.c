@@ -108,29 +108,24 @@ static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, ui
 	return exits_map_row(&e->rows, &like, &e->now[vcpu].rows[table]);
 }
 
-/* A buffer that begins later than the vCPU's rows empties them. */
-static bool exits_covered(struct exits *e, size_t vcpu, uint64_t from, uint64_t to)
-{
-	uint64_t begin, end;
-
-	states_covered(e->within, e->vcpus[vcpu].input, &begin, &end);
-	for (size_t i = 0; e->now[vcpu].from < begin && i < e->rows.n; i++)
-		if (e->rows.v[i].vcpu == vcpu)
-			e->rows.v[i].handled = e->rows.v[i].guest = (struct sums){ 0 };
-	e->now[vcpu].from = begin;
-	return from >= begin && to <= end;
-}
-
 /* Time that goes back is no stretch. */
 static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, uint64_t to)
 {
+	uint64_t begin = 0, end = UINT64_MAX;
 	struct exits_row *r;
 
 	e->cut.rows += row == EXITS_NO_ROW;
 	if (row == EXITS_NO_ROW || to < from)
 		return;
 	r = &e->rows.v[row];
-	if (e->within && !exits_covered(e, r->vcpu, from, to))
+	if (e->within)
+		states_covered(e->within, e->vcpus[r->vcpu].input, &begin, &end);
+	/* a buffer that begins later than the vCPU's rows empties them */
+	for (size_t i = 0; e->now[r->vcpu].from < begin && i < e->rows.n; i++)
+		if (e->rows.v[i].vcpu == r->vcpu)
+			e->rows.v[i].handled = e->rows.v[i].guest = (struct sums){ 0 };
+	e->now[r->vcpu].from = begin;
+	if (from < begin || to > end)
 		return;
 	if (!guest && (!r->handled.n || to - from > r->handled.max))
 		r->longest = from;

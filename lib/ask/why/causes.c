@@ -86,37 +86,41 @@ struct why_cause why_cause_span(const struct why *w, const struct state_span *s,
 	return c;
 }
 
-const char *why_kind_name(unsigned int kind)
+const struct why_kind_words *why_kind(unsigned int kind)
 {
-	static const char *const names[WHY_KINDS] = {
-		[STATE_UNKNOWN] = "not recorded",
-		[STATE_HOST] = "exit handling",
-		[STATE_OUTSIDE] = "out of the guest",
-		[STATE_RUNNING] = "host task",
-		[STATE_SLEEPING] = "host task asleep",
-		[WHY_UNDECIDED] = "undecided",
-		[WHY_INJECTION] = "injection",
-		[WHY_LOST] = "lost",
-		[WHY_OTHERS] = "others",
-		[WHY_TOTAL] = "total",
+	static const struct why_kind_words rows[WHY_KINDS] = {
+		[STATE_UNKNOWN] = { "not recorded", "no event shows it, and none was lost",
+				    "hyptrace stat --show vcpus" },
+		[STATE_GUEST] = { "guest" },
+		[STATE_HYP] = { "hypervisor", .next = "hyptrace stat --show hyp,longest", .class = OF_PARTS },
+		[STATE_FIRMWARE] = { "firmware", .next = "hyptrace stat --show firmware", .class = OF_PARTS },
+		[STATE_HOST] = { "exit handling",
+				 .next = "hyptrace stat --show exits,mmio,ioport,sysreg,hypercall",
+				 .class = OF_EXITS },
+		[STATE_VMM] = { "VMM", .next = "hyptrace stat --show exits,mmio,ioport,hypercall" },
+		[STATE_PREEMPTED] = { "preempted", .next = "hyptrace stat --show steal" },
+		[STATE_WAKING] = { "waking", "the CPU was idle, and had to wake up",
+				   "hyptrace why --preset irq", OF_WAKES },
+		[STATE_HALTED] = { "halted" },
+		[STATE_BLOCKED] = { "blocked", "the thread slept while its guest had not halted",
+				    "hyptrace stat --show vcpus" },
+		[STATE_OUTSIDE] = { "out of the guest", "only sched_switch shows more: record -e sched",
+				    "hyptrace stat --show vcpus" },
+		[STATE_RUNNING] = { "host task" },
+		[STATE_STOLEN] = { "stolen" },
+		[STATE_RUNNABLE] = { "runnable" },
+		[STATE_SLEEPING] = { "host task asleep" },
+		[STATE_ENDED] = { "ended" },
+		[WHY_UNDECIDED] = { "undecided", "nearer to a border than the clocks' bounds; record --tsync "
+						 "counter has the least" },
+		[WHY_INJECTION] = { "injection" },
+		[WHY_LOST] = { "lost", "events were lost; -b has larger buffers",
+			       "hyptrace stat --show lost,vcpus" },
+		[WHY_OTHERS] = { "others" },
+		[WHY_TOTAL] = { "total" },
 	};
 
-	return names[kind] ?: state_name((enum state)kind);
-}
-
-const char *why_kind_advice(unsigned int kind)
-{
-	static const char *const advice[WHY_KINDS] = {
-		[STATE_UNKNOWN] = "no event shows it, and none was lost",
-		[STATE_OUTSIDE] = "only sched_switch shows more: record -e sched",
-		[STATE_WAKING] = "the CPU was idle, and had to wake up",
-		[STATE_BLOCKED] = "the thread slept while its guest had not halted",
-		[WHY_UNDECIDED] =
-			"nearer to a border than the clocks' bounds; record --tsync counter has the least",
-		[WHY_LOST] = "events were lost; -b has larger buffers",
-	};
-
-	return advice[kind];
+	return &rows[kind];
 }
 
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out)
@@ -125,7 +129,7 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 	char name[STEPS_TASK_MAX];
 
 	word = steps_class(c->why, c->reason, c->class) ?: word;
-	buf_addstr(out, why_kind_name(c->kind));
+	buf_addstr(out, why_kind(c->kind)->name);
 	if (word)
 		buf_printf(out, " (%s)", word);
 	if (c->pid == STATE_NO_TASK && !*c->comm)

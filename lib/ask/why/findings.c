@@ -180,20 +180,6 @@ static int finding_span(void *ctx, const struct state_span *whole)
 	return 0;
 }
 
-/* Causes that take time from a vCPU, by the command that shows more of them. */
-static const char *const finding_next[WHY_KINDS] = {
-	[STATE_UNKNOWN] = "hyptrace stat --show vcpus",
-	[STATE_HYP] = "hyptrace stat --show hyp,longest",
-	[STATE_FIRMWARE] = "hyptrace stat --show firmware",
-	[STATE_HOST] = "hyptrace stat --show exits,mmio,ioport,sysreg,hypercall",
-	[STATE_VMM] = "hyptrace stat --show exits,mmio,ioport,hypercall",
-	[STATE_PREEMPTED] = "hyptrace stat --show steal",
-	[STATE_WAKING] = "hyptrace why --preset irq",
-	[STATE_BLOCKED] = "hyptrace stat --show vcpus",
-	[STATE_OUTSIDE] = "hyptrace stat --show vcpus",
-	[WHY_LOST] = "hyptrace stat --show lost,vcpus",
-};
-
 /* Exits by what they were for; `reasons` are those of such exits. */
 static const struct finding_table {
 	const char *what, *next, *reasons[4];
@@ -250,14 +236,9 @@ static void finding_victim(const struct finding_job *j, uint32_t cause, struct b
  */
 static int finding_cause(const struct finding_job *j, uint32_t cause, const uint64_t shown[EXITS_TABLES])
 {
-	static const enum finding_class classes[WHY_KINDS] = {
-		[STATE_HYP] = OF_PARTS,
-		[STATE_FIRMWARE] = OF_PARTS,
-		[STATE_HOST] = OF_EXITS,
-		[STATE_WAKING] = OF_WAKES,
-	};
 	const struct why_cause *c = &j->why->causes[cause];
-	struct finding f = { .next = finding_next[c->kind] };
+	const struct why_kind_words *kind = why_kind(c->kind);
+	struct finding f = { .next = kind->next };
 	const struct finding_vcpu *worst;
 	uint64_t elsewhere = 0;
 	const struct offset_guest *guest;
@@ -267,14 +248,14 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, const uint
 		return 0;
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		v->part = v->by[cause];
-	worst = finding_sum(j, &f, classes[c->kind] + j->halts[cause]);
+	worst = finding_sum(j, &f, kind->class + j->halts[cause]);
 	for (size_t i = 0; i < EXITS_TABLES && (c->kind == STATE_HOST || c->kind == STATE_VMM); i++)
 		elsewhere += finding_is_of(j, cause, i) ? shown[i] : 0;
 	if (elsewhere >= f.lost / 2)
 		return 0;
 	why_cause_text(j->why, c, &what);
-	if (why_kind_advice(c->kind))
-		buf_printf(&what, ": %s", why_kind_advice(c->kind));
+	if (kind->advice)
+		buf_printf(&what, ": %s", kind->advice);
 	if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
 		buf_addstr(&what, ", overcommit");
 	f.context = !strcmp(c->comm, "hyptrace") || !strcmp(c->comm, "trace-cmd");
@@ -482,7 +463,7 @@ int findings_end(struct finding_job *j, struct findings *f)
 		f->wall += v->wall;
 		f->apart |= v->known;
 		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
-		buf_addstr(&what, why_kind_advice(WHY_UNDECIDED));
+		buf_addstr(&what, why_kind(WHY_UNDECIDED)->advice);
 		ret = finding_push(j, &open, v, &what);
 	}
 	ret = ret ?: finding_moves(j);

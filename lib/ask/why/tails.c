@@ -13,7 +13,6 @@ struct tail_instance {
 	uint64_t took; /* ns; of a timer since it fired */
 	uint64_t to;   /* its end */
 	uint32_t input, cpu;
-	bool elsewhere; /* injected on another CPU than the one on which its vCPU entered the guest then */
 	/* of `kick`, whose cpu is the interrupt's: its number, and the vCPU's thread and CPU */
 	uint64_t irq;
 	int32_t pid;
@@ -30,21 +29,17 @@ static const char *const tail_presets[TAILS_MAX][2] = {
 
 #define TAIL_IRQS_MAX 65536
 
-/* Names of interrupts, by their numbers. */
-struct tail_names {
-	const struct inputs *in;
-	char (*v)[32];
-	size_t n;
-};
-
 struct tail {
+	const struct inputs *in;
 	const char *const *preset; /* its name, and the next command */
 	struct latency_plan plan;
 	struct latency_term terms[LATENCY_TERMS_MAX];
 	struct latency *latency; /* NULL: its events are not in the files */
 	struct tail_instance *v;
 	size_t n;
-	struct tail_names names; /* of `kick` */
+	/* of `kick`: names of interrupts, by their numbers */
+	char (*names)[32];
+	size_t n_names;
 };
 
 static int tail_take(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
@@ -52,13 +47,12 @@ static int tail_take(void *ctx, const struct latency_worst *chain, const struct 
 {
 	struct tail *t = ctx;
 	const struct chain_event *from = &chain->v[t->plan.recalls], *to = &chain->v[n_points - 1];
-	struct tail_instance one = {
+	const struct tail_instance one = {
 		.took = to->ts - from->ts, .to = to->ts, .input = to->input, .cpu = to->cpu
 	};
 
 	if (to->ts <= from->ts || t->n == TAIL_KEPT)
 		return 0;
-	one.elsewhere = from->cpu != from[1].cpu;
 	return array_push(&t->v, &t->n, &one, sizeof(one));
 }
 
@@ -81,22 +75,21 @@ static int tail_kick(void *ctx, const struct latency_worst *chain, const struct 
 
 static int tail_names(void *ctx, struct pass_run *run)
 {
-	struct tail_names *names = ctx;
+	struct tail *t = ctx;
 
 	for (const struct step *s = run->steps; s < run->steps + run->n_steps; s++) {
-		const struct input *in = &names->in->v[s->input];
 		const struct merge_record *m = &run->records->v[s->at];
+		const struct known_event *e = input_event(&t->in->v[s->input], timeline_id(m));
 		const uint8_t *text;
 		size_t len;
 
-		if (s->kind != STEP_IRQ_ENTER || in->guest || s->a >= TAIL_IRQS_MAX ||
-		    (s->a < names->n && *names->v[s->a]))
+		if (s->kind != STEP_IRQ_ENTER || t->in->v[s->input].guest || s->a >= TAIL_IRQS_MAX ||
+		    (s->a < t->n_names && *t->names[s->a]))
 			continue;
-		if (array_reach(&names->v, &names->n, s->a + 1, sizeof(*names->v)))
+		if (array_reach(&t->names, &t->n_names, s->a + 1, sizeof(*t->names)))
 			return -ENOMEM;
-		field_bytes(tep_find_field(in->known[timeline_id(m)].event, "name"), m->data, m->len, &text,
-			    &len);
-		snprintf(names->v[s->a], sizeof(*names->v), "%.*s", (int)len, (const char *)text);
+		field_bytes(tep_find_field(e->event, "name"), m->data, m->len, &text, &len);
+		snprintf(t->names[s->a], sizeof(*t->names), "%.*s", (int)len, (const char *)text);
 	}
 	return 0;
 }
@@ -113,8 +106,7 @@ int tails_open(struct tail **out, const struct inputs *in, struct timeline *time
 		struct tail *t = &all[p];
 		size_t n = 0;
 
-		t->names.in = in;
-
+		t->in = in;
 		t->preset = tail_presets[p];
 		latency_preset_plan(latency_preset(*t->preset), in, &t->plan);
 		/* device interrupts, for which the files are read twice, are left out */
@@ -142,7 +134,7 @@ void tails_close(struct tail *t)
 	for (size_t p = 0; t && p < TAILS_MAX; p++) {
 		latency_close(t[p].latency);
 		free(t[p].v);
-		free(t[p].names.v);
+		free(t[p].names);
 	}
 	free(t);
 }
@@ -152,7 +144,7 @@ void tails_join(struct tail *t, struct reading *r)
 	struct pass_part parts[2];
 
 	if (t[TAIL_KICK].latency)
-		reading_add(r, (struct pass_part){ .ctx = &t[TAIL_KICK].names,
+		reading_add(r, (struct pass_part){ .ctx = &t[TAIL_KICK],
 						   .steps = STEP_SET(STEP_IRQ_ENTER),
 						   .after = tail_names });
 	for (size_t p = 0; p < TAILS_MAX; p++) {
@@ -187,8 +179,8 @@ static int tail_kicks(const struct finding_job *j, const struct tail *t, const s
 	}
 	worst = finding_sum(j, &f, OF_ALL);
 	buf_printf(&what, "interrupt %llu", (unsigned long long)v->irq);
-	if (v->irq < t->names.n && *t->names.v[v->irq])
-		buf_printf(&what, " (%s)", t->names.v[v->irq]);
+	if (v->irq < t->n_names && *t->names[v->irq])
+		buf_printf(&what, " (%s)", t->names[v->irq]);
 	buf_printf(&what, " on CPU %u is for a vCPU on ", v->cpu);
 	if (one)
 		buf_printf(&what, "CPU %u", v->on);
@@ -204,13 +196,11 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 		     size_t n, const struct finding_vcpu *vcpu)
 {
 	size_t in = n / 100 > TAIL_IN ? n / 100 : TAIL_IN;
-	uint64_t p50 = v[n / 2].took, sums[2] = { 0 }, counts[2] = { 0 };
+	uint64_t p50 = v[n / 2].took;
 	struct finding f = { .n = in, .next = t->preset[1] };
 	struct buf what = { 0 };
 	const struct answer units = { .ticks = inputs_in_ticks(j->why->in) };
-	struct finding_stretch elsewhere = { 0 };
 	char text[2][32];
-	int ret = 0;
 
 	for (size_t i = n - in; i < n; i++)
 		f.lost += v[i].took - p50;
@@ -218,52 +208,27 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 	buf_printf(&what, "%s tail: the slowest %zu of %zu take %s or more, the median %s", *t->preset, in, n,
 		   answer_duration(&units, v[n - in].took, text[0]), answer_duration(&units, p50, text[1]));
 	f.share = v[n - in].took >= TAIL_TIMES * p50 ? (double)f.lost / (double)vcpu->wall : 0;
-	ret = finding_push(j, &f, vcpu, &what);
-	for (size_t i = 0; i < n; i++) {
-		sums[v[i].elsewhere] += v[i].took;
-		counts[v[i].elsewhere]++;
-		if (v[i].elsewhere)
-			finding_stretch_take(&elsewhere, v[i].to - v[i].took, v[i].to);
-	}
-	if (!ret && !strcmp(*t->preset, "irq") && counts[0] >= TAIL_LEAST && counts[1] >= TAIL_LEAST) {
-		double longer = (double)sums[1] / (double)counts[1] - (double)sums[0] / (double)counts[0];
-		f = (struct finding){ .n = counts[1], .next = t->preset[1], .example = elsewhere };
-		longer = longer > 0 ? longer : 0;
-		f.lost = (uint64_t)(longer * (double)counts[1]);
-		f.share = (double)f.lost / (double)vcpu->wall;
-		buf_printf(&what,
-			   "interrupts from another CPU than the vCPU's: %llu of %zu, each %s longer than "
-			   "the others",
-			   (unsigned long long)counts[1], n,
-			   answer_duration(&units, (uint64_t)longer, text[0]));
-		ret = finding_push(j, &f, vcpu, &what);
-	}
-	return ret;
-}
-
-/* Drops the instances that do not begin in the time that their buffers cover. */
-static void tail_cover(struct tail *t, const struct states *states)
-{
-	size_t n = t->n;
-	uint64_t from, to;
-
-	t->n = 0;
-	for (const struct tail_instance *one = t->v; one < t->v + n; one++) {
-		states_covered(states, one->input, &from, &to);
-		if (one->to - one->took >= from && one->to - one->took < to)
-			t->v[t->n++] = *one;
-	}
+	return finding_push(j, &f, vcpu, &what);
 }
 
 int tails_find(struct tail *all, const struct finding_job *j)
 {
+	uint64_t from, to;
+	size_t n;
 	int ret = 0;
 
 	for (struct tail *t = all; t < all + TAILS_MAX && !ret; t++) {
 		if (!t->latency)
 			continue;
 		ret = latency_end(t->latency);
-		tail_cover(t, j->why->states);
+		n = t->n;
+		t->n = 0;
+		/* what does not begin in the time that its buffers cover is left out */
+		for (const struct tail_instance *one = t->v; one < t->v + n; one++) {
+			states_covered(j->why->states, one->input, &from, &to);
+			if (one->to - one->took >= from && one->to - one->took < to)
+				t->v[t->n++] = *one;
+		}
 		array_sort(t->v, t->n, sizeof(*t->v), tail_order);
 		for (size_t i = 0, end; i < t->n && !ret; i = end) {
 			const struct finding_vcpu *v = finding_vcpu_of(j, t->v[i].input, t->v[i].cpu);

@@ -161,11 +161,6 @@ struct finding_job {
 /* The vCPU that is that CPU of the guest's file, and has known time; NULL: there is none. */
 struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
 /*
- * Kinds of time: without a price; exits, and those after which the guest halts; wake-ups of CPUs, other parts
- * of exits, and accesses to devices, of which the VMM may handle some.
- */
-enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_WAKES, OF_PARTS, OF_ACCESSES };
-/*
  * Adds the vCPUs' parts up in f: what is beyond the price of those that are dear, and of a storm all. Returns
  * the vCPU that lost the greatest share of its time; NULL: none lost any. The parts are empty then.
  */

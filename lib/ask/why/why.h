@@ -103,10 +103,16 @@ int why_compare(const struct why *w, double tail, struct why_comparison *c);
 
 /* "preempted by hog-620 on CPU 2", "hypervisor (host_abort)". */
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out);
-/* "preempted", "hypervisor": one word for each kind. */
-const char *why_kind_name(unsigned int kind);
-/* The meaning of a cause of that kind, or events to record; NULL: it needs no word. */
-const char *why_kind_advice(unsigned int kind);
+/* Kinds of time: without a price; exits, and those after which the guest halts; wake-ups of CPUs, other parts
+ * of exits, and accesses to devices, of which the VMM may handle some. */
+enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_WAKES, OF_PARTS, OF_ACCESSES };
+
+const struct why_kind_words {
+	const char *name;   /* "preempted", "hypervisor": one word */
+	const char *advice; /* its meaning, or events to record; NULL: it needs no word */
+	const char *next;   /* a finding's; NULL: it takes no time from a vCPU */
+	enum finding_class class;
+} * why_kind(unsigned int kind);
 
 /* ---- without a question --------------------------------------------------------------------------- */
 
