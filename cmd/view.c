@@ -62,7 +62,7 @@ static int view_output(const char *path, const struct buf *page, const struct lo
 
 static void latency_json_row(const struct latency_answer *l, const struct latency_row *row, struct json *j)
 {
-	const struct histogram *h = &row->stages[l->plan->n_points - 1];
+	const struct histogram *h = &row->stages[l->q->plan.n_points - 1];
 	uint64_t from, to, n;
 	char key[LATENCY_ROW_NAME];
 
@@ -80,28 +80,28 @@ static void latency_json_row(const struct latency_answer *l, const struct latenc
 static int latency_json_preset(const struct inputs *in, const struct latency_preset *p, struct json *j,
 			       uint64_t *damaged)
 {
-	struct latency_plan plan = { 0 };
-	struct latency_answer l = { .in = in, .plan = &plan };
+	struct latency_question q = { 0 };
+	struct latency_answer l = { .in = in, .q = &q };
 	struct latency *found = NULL;
 	uint64_t met = 0, n = 0;
 	int ret;
 
-	latency_preset_plan(p, in, &plan);
-	ret = latency_open(&found, in, &plan, NULL);
+	latency_preset_plan(p, in, &q.plan);
+	ret = latency_open(&found, in, &q.plan, NULL);
 	if (!ret && latency_fed(found)) {
 		ret = latency_read(found, NULL, &met);
 		merge_damage_join(damaged, met);
 		l.found = latency_result(found);
 	}
 	for (size_t i = 0; i < l.found.n_rows && !ret; i++)
-		n += l.found.rows[i].stages[plan.n_points - 1].n;
+		n += l.found.rows[i].stages[q.plan.n_points - 1].n;
 	if (n) {
 		json_object(j);
 		json_key_str(j, "preset", p->name);
 		json_key_str(j, "summary", p->summary);
 		json_key_array(j, "rows");
 		for (size_t i = 0; i < l.found.n_rows; i++)
-			if (l.found.rows[i].stages[plan.n_points - 1].n)
+			if (l.found.rows[i].stages[q.plan.n_points - 1].n)
 				latency_json_row(&l, &l.found.rows[i], j);
 		json_array_end(j);
 		json_object_end(j);

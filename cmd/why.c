@@ -300,7 +300,7 @@ static void why_print_notes(struct why_job *j)
 static int why_cut_chains(struct why_job *j, uint64_t *damaged)
 {
 	struct latency_question *q = &j->o->q;
-	struct latency_answer l = { .in = j->in, .preset = q->found, .plan = &q->plan };
+	struct latency_answer l = { .in = j->in, .q = q };
 	struct latency *found = NULL;
 	int ret;
 

@@ -155,12 +155,10 @@ struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest
 
 #define DEAR_TIMES 10 /* an exit that takes so many times its price is dear */
 
-const struct finding_vcpu *finding_sum(const struct finding_job *j, struct finding *f,
-				       enum finding_class class)
+void finding_sum(const struct finding_job *j, struct finding *f, enum finding_class class)
 {
 	uint64_t price = j->price[class == OF_HALTS || class == OF_WAKES], dear = DEAR_TIMES * price;
 	uint64_t vmm = class == OF_ACCESSES && j->vmm.n ? j->vmm.ns / j->vmm.n / 2 : UINT64_MAX;
-	const struct finding_vcpu *worst = NULL;
 
 	dear = vmm > dear ? dear : vmm > price ? vmm : price;
 
@@ -181,22 +179,19 @@ const struct finding_vcpu *finding_sum(const struct finding_job *j, struct findi
 			f->share = (double)lost / (double)v->wall;
 			f->rate = rate;
 			f->example = p.longest;
-			worst = v;
+			f->on = v->owner;
 		}
 		v->part = (struct finding_part){ 0 };
 	}
-	return worst;
 }
 
-int finding_push(const struct finding_job *j, struct finding *f, const struct finding_vcpu *vcpu,
-		 struct buf *what)
+int finding_push(const struct finding_job *j, struct finding *f, struct buf *what)
 {
 	const struct why *w = j->why;
 	char name[STEPS_TASK_MAX];
 	int ret = 0;
 
 	if (f->share >= FINDING_LEAST) {
-		f->on = vcpu->owner;
 		snprintf(f->vcpu, sizeof(f->vcpu), "%s",
 			 steps_task(w->steps, w->in, f->on.input, f->on.pid, UINT64_MAX, name));
 		snprintf(f->what, sizeof(f->what), f->rate >= FINDING_STORM ? "%s, %.0f a second" : "%s",

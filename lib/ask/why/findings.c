@@ -239,7 +239,6 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, const uint
 	const struct why_cause *c = &j->why->causes[cause];
 	const struct why_kind_words *kind = why_kind(c->kind);
 	struct finding f = { .next = kind->next };
-	const struct finding_vcpu *worst;
 	uint64_t elsewhere = 0;
 	const struct offset_guest *guest;
 	struct buf what = { 0 };
@@ -248,7 +247,7 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, const uint
 		return 0;
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		v->part = v->by[cause];
-	worst = finding_sum(j, &f, kind->class + j->halts[cause]);
+	finding_sum(j, &f, kind->class + j->halts[cause]);
 	for (size_t i = 0; i < EXITS_TABLES && (c->kind == STATE_HOST || c->kind == STATE_VMM); i++)
 		elsewhere += finding_is_of(j, cause, i) ? shown[i] : 0;
 	if (elsewhere >= f.lost / 2)
@@ -262,7 +261,7 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, const uint
 	if (f.context)
 		buf_addstr(&what, ", which recorded");
 	finding_victim(j, cause, &what);
-	return finding_push(j, &f, worst, &what);
+	return finding_push(j, &f, &what);
 }
 
 static int finding_row_order(const void *a, const void *b)
@@ -277,7 +276,6 @@ static int finding_row_order(const void *a, const void *b)
 struct finding_exit {
 	struct finding f;
 	const struct exits_row *row; /* the first */
-	const struct finding_vcpu *worst;
 	uint64_t pages, permissions; /* of faults: pages that were not there, and faults on others */
 };
 
@@ -291,8 +289,7 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 	f->next = finding_tables[r->table].next;
 	buf_printf(&what, "exits for %s", finding_tables[r->table].what);
 	if (r->table != EXITS_FAULT) {
-		buf_addstr(&what,
-			   exits_name(j->exits, e->worst->owner.input, r->table, r->key, r->info, name));
+		buf_addstr(&what, exits_name(j->exits, f->on.input, r->table, r->key, r->info, name));
 	} else {
 		buf_printf(&what, ": %.0f %% a page's first, of %llu pages",
 			   100.0 * (double)e->pages / (double)f->n, (unsigned long long)e->pages);
@@ -304,7 +301,7 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 				   100.0 * (double)e->permissions / (double)f->n);
 		finding_victim(j, FINDING_FAULTS, &what);
 	}
-	return finding_push(j, f, e->worst, &what);
+	return finding_push(j, f, &what);
 }
 
 /* Of each table what took longest beyond the ordinary price, which faults have not; shown: how long, by
@@ -346,11 +343,11 @@ static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLE
 			finding_stretch_take(&of[r->vcpu]->part.longest, r->longest,
 					     r->longest + r->handled.max);
 		}
-		e.worst = finding_sum(j, &e.f,
-				      table == EXITS_FAULT    ? OF_ALL
-				      : table <= EXITS_IOPORT ? OF_ACCESSES
-							      : OF_PARTS);
-		if (e.worst && e.f.lost > best[table].f.lost)
+		finding_sum(j, &e.f,
+			    table == EXITS_FAULT    ? OF_ALL
+			    : table <= EXITS_IOPORT ? OF_ACCESSES
+						    : OF_PARTS);
+		if (e.f.lost > best[table].f.lost)
 			best[table] = e;
 	}
 	for (size_t i = 0; i < EXITS_TABLES && !ret; i++) {
@@ -377,28 +374,28 @@ static int finding_waits(const struct finding_job *j)
 	v = worst ? finding_vcpu_of(j, worst->input, (uint32_t)worst->other) : NULL;
 	if (!v)
 		return 0;
+	f.on = v->owner;
 	f.lost = worst->of.ns;
 	f.n = worst->of.n;
 	f.example = worst->of.longest;
 	f.share = (double)f.lost / (double)v->wall;
 	buf_printf(&what, "the guest's task %s has a CPU while another one waits for it",
 		   steps_task(j->why->steps, j->why->in, worst->input, worst->pid, UINT64_MAX, name));
-	return finding_push(j, &f, v, &what);
+	return finding_push(j, &f, &what);
 }
 
 /* The vCPU that moves most; its time is that of its waits before a move. */
 static int finding_moves(const struct finding_job *j)
 {
 	struct finding f = { .next = "hyptrace stat --show vcpus,steal" };
-	const struct finding_vcpu *worst;
 	struct buf what = { 0 };
 
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		if ((double)v->moves.n * 1e9 >= MOVES_LEAST * (double)v->wall)
 			v->part = v->moves;
-	worst = finding_sum(j, &f, OF_ALL);
+	finding_sum(j, &f, OF_ALL);
 	buf_printf(&what, "moves to another CPU, %.0f a second, and waits before them", f.rate);
-	return finding_push(j, &f, worst, &what);
+	return finding_push(j, &f, &what);
 }
 
 /* The time of exits that is in no finding: their ordinary price. */
@@ -406,16 +403,15 @@ static int finding_ordinary(const struct finding_job *j)
 {
 	const struct answer units = { .ticks = inputs_in_ticks(j->why->in) };
 	struct finding f = { .context = true };
-	const struct finding_vcpu *worst;
 	struct buf what = { 0 };
 	char each[32];
 
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		v->part = v->ordinary;
-	worst = finding_sum(j, &f, OF_ALL);
+	finding_sum(j, &f, OF_ALL);
 	buf_printf(&what, "exits at their ordinary price, %s each",
 		   answer_duration(&units, f.n ? f.lost / f.n : 0, each));
-	return finding_push(j, &f, worst, &what);
+	return finding_push(j, &f, &what);
 }
 
 static int finding_order(const void *a, const void *b)
@@ -456,7 +452,9 @@ int findings_end(struct finding_job *j, struct findings *f)
 		j->price[k] = j->price[k] < PRICE_MOST ? j->price[k] : PRICE_MOST;
 	}
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n && !ret; v++) {
-		struct finding open = { .lost = v->undecided, .n = 1, .next = "hyptrace sync" };
+		struct finding open = {
+			.lost = v->undecided, .n = 1, .next = "hyptrace sync", .on = v->owner
+		};
 		struct buf what = { 0 };
 
 		finding_exit_over(j, v, false);
@@ -464,7 +462,7 @@ int findings_end(struct finding_job *j, struct findings *f)
 		f->apart |= v->known;
 		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
 		buf_addstr(&what, why_kind(WHY_UNDECIDED)->advice);
-		ret = finding_push(j, &open, v, &what);
+		ret = finding_push(j, &open, &what);
 	}
 	ret = ret ?: finding_moves(j);
 	ret = ret ?: finding_exits(j, shown);

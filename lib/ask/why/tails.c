@@ -167,7 +167,6 @@ static int tail_kicks(const struct finding_job *j, const struct tail *t, const s
 		      size_t n)
 {
 	struct finding f = { .next = t->preset[1] };
-	const struct finding_vcpu *worst;
 	struct buf what = { 0 };
 	bool one = true; /* CPU of all vCPUs */
 
@@ -177,7 +176,7 @@ static int tail_kicks(const struct finding_job *j, const struct tail *t, const s
 			if (k->owner.input == v[i].input && k->owner.pid == v[i].pid && k->wall)
 				finding_part_add(&k->part, v[i].to - v[i].took, v[i].to);
 	}
-	worst = finding_sum(j, &f, OF_ALL);
+	finding_sum(j, &f, OF_ALL);
 	buf_printf(&what, "interrupt %llu", (unsigned long long)v->irq);
 	if (v->irq < t->n_names && *t->names[v->irq])
 		buf_printf(&what, " (%s)", t->names[v->irq]);
@@ -188,7 +187,7 @@ static int tail_kicks(const struct finding_job *j, const struct tail *t, const s
 		buf_addstr(&what, "other CPUs");
 	buf_printf(&what, ", and costs an IPI and an exit: /proc/irq/%llu/smp_affinity_list sets its CPU",
 		   (unsigned long long)v->irq);
-	return finding_push(j, &f, worst, &what);
+	return finding_push(j, &f, &what);
 }
 
 /* Instances of one vCPU, the shortest first. */
@@ -197,7 +196,7 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 {
 	size_t in = n / 100 > TAIL_IN ? n / 100 : TAIL_IN;
 	uint64_t p50 = v[n / 2].took;
-	struct finding f = { .n = in, .next = t->preset[1] };
+	struct finding f = { .n = in, .next = t->preset[1], .on = vcpu->owner };
 	struct buf what = { 0 };
 	const struct answer units = { .ticks = inputs_in_ticks(j->why->in) };
 	char text[2][32];
@@ -208,7 +207,7 @@ static int tail_vcpu(const struct finding_job *j, const struct tail *t, const st
 	buf_printf(&what, "%s tail: the slowest %zu of %zu take %s or more, the median %s", *t->preset, in, n,
 		   answer_duration(&units, v[n - in].took, text[0]), answer_duration(&units, p50, text[1]));
 	f.share = v[n - in].took >= TAIL_TIMES * p50 ? (double)f.lost / (double)vcpu->wall : 0;
-	return finding_push(j, &f, vcpu, &what);
+	return finding_push(j, &f, &what);
 }
 
 int tails_find(struct tail *all, const struct finding_job *j)

@@ -161,14 +161,12 @@ struct finding_job {
 /* The vCPU that is that CPU of the guest's file, and has known time; NULL: there is none. */
 struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
 /*
- * Adds the vCPUs' parts up in f: what is beyond the price of those that are dear, and of a storm all. Returns
- * the vCPU that lost the greatest share of its time; NULL: none lost any. The parts are empty then.
+ * Adds the vCPUs' parts up in f: what is beyond the price of those that are dear, and of a storm all. It is
+ * on the vCPU that lost the greatest share of its time; share 0: none lost any. The parts are empty then.
  */
-const struct finding_vcpu *finding_sum(const struct finding_job *j, struct finding *f,
-				       enum finding_class class);
-/* Adds f, if its share is FINDING_LEAST, with these words, which are released; vcpu: lost most. -ENOMEM. */
-int finding_push(const struct finding_job *j, struct finding *f, const struct finding_vcpu *vcpu,
-		 struct buf *what);
+void finding_sum(const struct finding_job *j, struct finding *f, enum finding_class class);
+/* Adds f, if its share is FINDING_LEAST, with these words, which are released. -ENOMEM. */
+int finding_push(const struct finding_job *j, struct finding *f, struct buf *what);
 
 /* Chains of presets from the host into a guest, read by a pass of the caller's. */
 #define TAILS_MAX 4
