@@ -15,6 +15,7 @@
 #define AT(p, words, options) .event = (words), .point = (p), .record = (options)
 
 #define ENTERED(p) { AT(p, "kvm_entry@host", KVM), .look = VCPU, .next = VCPU }
+#define IRQ_ENTERED(kind_) { AT(1, "kvm_entry@host", KVM), .look = VCPU, .next = VCPU, .kind = (kind_) }
 #define HANDLER(p, name, options, ...) { AT(p, name "@guest", options), .look = VCPU, __VA_ARGS__ }
 #define SWITCHED(p) { AT(p, "sched_switch@guest", GUEST_SCHED), .cancels = true, .look = VCPU }
 /* An interrupt that KVM has for a vCPU: the filter selects it by GIC number, or by vector. */
@@ -56,10 +57,6 @@ static const struct latency_term wakeup_terms[] = {
  * the guest (struct lines).
  */
 enum { IRQ_TIMER, IRQ_DEVICE, IRQ_RESCHEDULE, IRQ_CALL, IRQ_CALL_SINGLE };
-#define IRQ_ENTERED(kind_)                                                                                   \
-	{                                                                                                    \
-		AT(1, "kvm_entry@host", KVM), .look = VCPU, .next = VCPU, .kind = (kind_)                    \
-	}
 #define IRQ_DEVICE_OF(...) .carry = OF(BY_VCPU_LINE, __VA_ARGS__), .kind = IRQ_DEVICE, .line = true
 static const struct latency_term irq_terms[] = {
 	LINE(0, "vgic_update_irq_pending", "level==1&&irq==27", "vcpu_id", .kind = IRQ_TIMER),

@@ -268,14 +268,14 @@ struct pass_part exits_part(struct exits *e)
 }
 
 int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,
-	       const struct steps *steps, struct tally *to)
+	       const struct steps *steps, const struct states *within, struct tally *to)
 {
 	struct exits *e = calloc(1, sizeof(*e));
 	int ret = -ENOMEM;
 
 	if (!e)
 		return ret;
-	*e = (struct exits){ .in = in, .t = t, .steps = steps, .to = to };
+	*e = (struct exits){ .in = in, .t = t, .steps = steps, .within = within, .to = to };
 	e->vcpus = calloc(VCPUS_MAX, sizeof(*e->vcpus));
 	e->now = calloc(VCPUS_MAX, sizeof(*e->now));
 	if (e->vcpus && e->now)
@@ -297,11 +297,6 @@ void exits_close(struct exits *e)
 	map_release(&e->by_thread);
 	gaps_release(&e->gaps);
 	free(e);
-}
-
-void exits_within(struct exits *e, const struct states *st)
-{
-	e->within = st;
 }
 
 const struct exits_row *exits_rows(const struct exits *e, size_t *n)
@@ -416,13 +411,8 @@ int exit_threads_step(struct exit_threads *e, const struct step *s, uint64_t row
 	}
 	if ((s->kind != STEP_KVM_ENTRY && s->kind != STEP_KVM_EXIT) || s->pid < 0)
 		return 0;
-	i = map_find(&e->by_thread, hash, same_thread, e->v, &one);
-	if (i == MAP_NONE) {
-		i = e->n;
-		ret = map_push(&e->by_thread, hash, &e->v, &e->n, &one, sizeof(one));
-		if (ret)
-			return ret;
-	}
+	if (map_reach(&e->by_thread, hash, same_thread, &e->v, &e->n, &one, sizeof(one), &i))
+		return -ENOMEM;
 	ret = step_exit(&e->v[i].side, s, row, done);
 	if (gaps_any(&e->gaps, s->stream))
 		thread_lost(&e->v[i]);

@@ -40,6 +40,7 @@ static void track_give(struct states *st, struct state_span *span)
 /* Emits the open span, which ends at `to`. */
 static void track_emit(struct states *st, struct state_track *t, uint64_t to, const struct state_event *last)
 {
+	uint64_t lost = st->in[t->owner.input].lost;
 	struct state_span span;
 
 	if (!t->on || t->from >= to)
@@ -48,6 +49,7 @@ static void track_emit(struct states *st, struct state_track *t, uint64_t to, co
 				    .state = t->view.state,
 				    .by = t->view.by,
 				    .coarse = t->view.coarse,
+				    .lost = t->view.state == STATE_UNKNOWN && lost && lost >= t->from,
 				    .cpu = t->view.cpu,
 				    .from = t->from,
 				    .to = to,

@@ -309,13 +309,6 @@ bool states_cut(const struct states *st, size_t input, struct state_span *s, uin
 	return true;
 }
 
-bool states_lost(const struct states *st, const struct state_span *s)
-{
-	uint64_t lost = st->in[s->owner->input].lost;
-
-	return lost && lost >= s->from;
-}
-
 uint64_t states_left_out(const struct states *st)
 {
 	return st->left_out;

@@ -88,6 +88,7 @@ struct state_span {
 	enum state state;
 	enum state by;	   /* STATE_STOLEN: the vCPU's state; else STATE_UNKNOWN */
 	bool coarse;	   /* see above: the files show no more */
+	bool lost;	   /* STATE_UNKNOWN: events of its machine were lost meanwhile */
 	uint32_t cpu;	   /* of the owner's machine (of a vCPU: the host's), where it ran last */
 	uint64_t from, to; /* ns of the host's clock; from < to */
 	/*
@@ -166,8 +167,6 @@ uint64_t states_to(const struct states *st);
 void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to);
 /* Cuts the span to what the input covers, from *from on; a cut has no bound. False: nothing is left. */
 bool states_cut(const struct states *st, size_t input, struct state_span *s, uint64_t *from);
-/* Of a span that is unknown, when a listener gets it: events of its machine were lost meanwhile. */
-bool states_lost(const struct states *st, const struct state_span *s);
 /* Count of tasks, vCPUs and CPUs for which there was no room, as often as each was met. */
 uint64_t states_left_out(const struct states *st);
 

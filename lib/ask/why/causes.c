@@ -62,7 +62,7 @@ struct why_cause why_cause_span(const struct why *w, const struct state_span *s,
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		c.kind = STATE_GUEST;
-	else if (c.kind == STATE_UNKNOWN && states_lost(w->states, s))
+	else if (c.kind == STATE_UNKNOWN && s->lost)
 		c.kind = WHY_LOST;
 	if (c.kind == STATE_RUNNING || s->owner->kind == STATE_OF_GUEST_TASK) {
 		c.pid = s->owner->pid;
@@ -107,12 +107,12 @@ const struct why_kind_words *why_kind(unsigned int kind)
 		[STATE_OUTSIDE] = { "out of the guest", "only sched_switch shows more: record -e sched",
 				    "hyptrace stat --show vcpus" },
 		[STATE_RUNNING] = { "host task" },
-		[STATE_STOLEN] = { "stolen" },
-		[STATE_RUNNABLE] = { "runnable" },
 		[STATE_SLEEPING] = { "host task asleep" },
 		[STATE_ENDED] = { "ended" },
-		[WHY_UNDECIDED] = { "undecided", "nearer to a border than the clocks' bounds; record --tsync "
-						 "counter has the least" },
+		[WHY_UNDECIDED] = { "undecided",
+				    "nearer to a border than the clocks' bounds; record --tsync "
+				    "counter has the least",
+				    "hyptrace sync" },
 		[WHY_INJECTION] = { "injection" },
 		[WHY_LOST] = { "lost", "events were lost; -b has larger buffers",
 			       "hyptrace stat --show lost,vcpus" },

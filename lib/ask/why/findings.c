@@ -39,7 +39,7 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 	struct why_cause cause;
 	uint64_t begin;
 
-	if (!v || !states_cut(j->why->states, v->owner.input, &of, &begin))
+	if (!v || !states_cut(j->states, v->owner.input, &of, &begin))
 		return 0;
 	s = &of;
 	/* a wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their
@@ -110,7 +110,7 @@ static int finding_span(void *ctx, const struct state_span *whole)
 		return finding_guest_task(j, s);
 	cause = why_cause_span(j->why, s, false);
 	unknown = cause.kind == STATE_UNKNOWN || cause.kind == WHY_LOST;
-	covered = states_cut(j->why->states, s->owner->input, &part, &from);
+	covered = states_cut(j->states, s->owner->input, &part, &from);
 	ns = s->to - s->from;
 	bound = s->from_bound + s->to_bound;
 	if (array_reach(&j->places, &j->n_places, s->owner->index + 1, sizeof(*j->places)))
@@ -147,7 +147,8 @@ static int finding_span(void *ctx, const struct state_span *whole)
 	}
 	if (cause.kind == STATE_ENDED || (unknown && !v->wall))
 		return 0;
-	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
+	v->by[CAUSE_UNDECIDED].ns += bound < ns && bound >= s->from_bound ? bound : ns;
+	v->by[CAUSE_UNDECIDED].n += bound > 0;
 	if (unknown) {
 		finding_part_add(&v->open[cause.kind == WHY_LOST], s->from, s->to);
 		return finding_exit_over(j, v, false);
@@ -430,12 +431,11 @@ int findings_join(struct finding_job **out, struct reading *r)
 		return ret;
 	j->why->steps = r->steps;
 	ret = reading_states(r, STATES_VCPUS | STATES_GUEST_TASKS, finding_span, j);
-	j->why->states = r->states;
-	ret = ret ?: exits_open(&j->exits, r->in, r->timeline, r->steps, NULL);
+	j->states = r->states;
+	ret = ret ?: exits_open(&j->exits, r->in, r->timeline, r->steps, r->states, NULL);
 	ret = ret ?: tails_open(&j->tails, r->in, r->timeline);
 	if (ret)
 		return ret;
-	exits_within(j->exits, r->states);
 	reading_add(r, exits_part(j->exits));
 	tails_join(j->tails, r);
 	return 0;
@@ -444,28 +444,19 @@ int findings_join(struct finding_job **out, struct reading *r)
 int findings_end(struct finding_job *j, struct findings *f)
 {
 	uint64_t shown[EXITS_TABLES];
-	int ret = 0;
+	int ret;
 
 	j->to = f;
 	for (size_t k = 0; k < 2; k++) {
 		j->price[k] = histogram_at(&j->exits_of[k], 0.5);
 		j->price[k] = j->price[k] < PRICE_MOST ? j->price[k] : PRICE_MOST;
 	}
-	for (struct finding_vcpu *v = j->v; v < j->v + j->n && !ret; v++) {
-		struct finding open = {
-			.lost = v->undecided, .n = 1, .next = "hyptrace sync", .on = v->owner
-		};
-		struct buf what = { 0 };
-
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
 		finding_exit_over(j, v, false);
 		f->wall += v->wall;
 		f->apart |= v->known;
-		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
-		buf_addstr(&what, why_kind(WHY_UNDECIDED)->advice);
-		ret = finding_push(j, &open, &what);
 	}
-	ret = ret ?: finding_moves(j);
-	ret = ret ?: finding_exits(j, shown);
+	ret = finding_moves(j) ?: finding_exits(j, shown);
 	for (uint32_t i = 0; i < j->why->n_causes && !ret; i++)
 		ret = finding_cause(j, i, shown);
 	ret = ret ?: finding_waits(j);

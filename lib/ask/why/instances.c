@@ -173,9 +173,7 @@ int why_states(struct why *w, unsigned int owners, state_listener *span, void *c
 	int ret = reading_open(&w->own, w->in, NULL, NULL);
 
 	w->steps = w->own.steps;
-	ret = ret ?: reading_states(&w->own, owners, span, ctx);
-	w->states = w->own.states;
-	return ret ?: reading_run(&w->own);
+	return ret ?: reading_states(&w->own, owners, span, ctx) ?: reading_run(&w->own);
 }
 
 struct why_marking {

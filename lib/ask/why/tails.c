@@ -46,31 +46,19 @@ static int tail_take(void *ctx, const struct latency_worst *chain, const struct 
 		     size_t n_points)
 {
 	struct tail *t = ctx;
-	const struct chain_event *from = &chain->v[t->plan.recalls], *to = &chain->v[n_points - 1];
-	const struct tail_instance one = {
-		.took = to->ts - from->ts, .to = to->ts, .input = to->input, .cpu = to->cpu
-	};
+	bool kick = t->preset == tail_presets[TAIL_KICK]; /* the exit is what that costs */
+	const struct chain_event *from = &chain->v[kick ? 2 : t->plan.recalls], *to = &chain->v[n_points - 1];
+	const struct tail_instance one = { .took = to->ts - from->ts,
+					   .to = to->ts,
+					   .input = to->input,
+					   .cpu = kick ? chain->v->cpu : to->cpu,
+					   .irq = kick ? row->value : 0,
+					   .pid = from->pid,
+					   .on = from->cpu };
 
 	if (to->ts <= from->ts || t->n == TAIL_KEPT)
 		return 0;
 	return array_push(&t->v, &t->n, &one, sizeof(one));
-}
-
-/* The exit is what it costs. */
-static int tail_kick(void *ctx, const struct latency_worst *chain, const struct latency_key *row,
-		     size_t n_points)
-{
-	const struct chain_event *from = chain->v, *exit = &from[2], *to = &from[n_points - 1];
-	struct tail *t = ctx;
-	const struct tail_instance one = { .took = to->ts - exit->ts,
-					   .to = to->ts,
-					   .input = exit->input,
-					   .cpu = from->cpu,
-					   .irq = row->value,
-					   .pid = exit->pid,
-					   .on = exit->cpu };
-
-	return t->n == TAIL_KEPT ? 0 : array_push(&t->v, &t->n, &one, sizeof(one));
 }
 
 static int tail_names(void *ctx, struct pass_run *run)
@@ -97,18 +85,18 @@ static int tail_names(void *ctx, struct pass_run *run)
 int tails_open(struct tail **out, const struct inputs *in, struct timeline *timeline)
 {
 	struct tail *all = *out = calloc(TAILS_MAX, sizeof(*all));
-	bool guest = false;
 	int ret = all ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < in->n; i++)
-		guest |= in->v[i].guest;
-	for (size_t p = guest ? 0 : TAIL_KICK; p < TAILS_MAX && !ret; p++) {
+	for (size_t p = 0; p < TAILS_MAX && !ret; p++) {
+		const struct latency_preset *preset = latency_preset(*tail_presets[p]);
 		struct tail *t = &all[p];
 		size_t n = 0;
 
 		t->in = in;
 		t->preset = tail_presets[p];
-		latency_preset_plan(latency_preset(*t->preset), in, &t->plan);
+		latency_preset_plan(preset, in, &t->plan);
+		if (t->plan.n_points < preset->n_points) /* there is no guest's file */
+			continue;
 		/* device interrupts, for which the files are read twice, are left out */
 		for (size_t i = 0; i < t->plan.n_terms; i++)
 			if (!t->plan.terms[i].line)
@@ -116,7 +104,7 @@ int tails_open(struct tail **out, const struct inputs *in, struct timeline *time
 		t->plan.n_terms = n;
 		t->plan.terms = t->terms;
 		t->plan.lines = false;
-		t->plan.each = p == TAIL_KICK ? tail_kick : tail_take;
+		t->plan.each = tail_take;
 		t->plan.ctx = t;
 		ret = latency_open(&t->latency, in, &t->plan, NULL);
 		if (!ret && latency_fed(t->latency)) {
@@ -224,7 +212,7 @@ int tails_find(struct tail *all, const struct finding_job *j)
 		t->n = 0;
 		/* what does not begin in the time that its buffers cover is left out */
 		for (const struct tail_instance *one = t->v; one < t->v + n; one++) {
-			states_covered(j->why->states, one->input, &from, &to);
+			states_covered(j->states, one->input, &from, &to);
 			if (one->to - one->took >= from && one->to - one->took < to)
 				t->v[t->n++] = *one;
 		}

@@ -28,9 +28,8 @@ struct why {
 	const struct latency_preset *preset;
 	const struct vcpu_map *vcpus;
 	struct reading own;
-	const struct steps *steps;   /* of that reading or of another one; NULL: of none yet */
-	const struct states *states; /* likewise */
-	uint64_t *widest;	     /* bound of each input; UINT64_MAX: it has none */
+	const struct steps *steps; /* of that reading or of another one; NULL: of none yet */
+	uint64_t *widest;	   /* bound of each input; UINT64_MAX: it has none */
 	struct why_instance *v;
 	size_t n;
 	uint64_t seen, stride; /* every stride-th was kept */
@@ -106,7 +105,7 @@ struct finding_vcpu {
 	struct state_owner owner;
 	bool known;    /* at any time */
 	uint64_t from; /* what came before does not count */
-	uint64_t wall, undecided;
+	uint64_t wall;
 	struct finding_exit_open {
 		uint64_t ns;	/* in the kernel and below since it left its guest, or woke up */
 		uint32_t cause; /* its reason; 0: none yet */
@@ -148,6 +147,7 @@ struct finding_job {
 	struct finding_task *tasks;
 	size_t n_tasks;
 	struct map by_task;
+	const struct states *states;
 	struct exits *exits;	    /* of what is covered */
 	bool halts[WHY_CAUSES_MAX]; /* exits of that reason */
 	/* exits that the kernel handles, and those after which the guest halts */
