@@ -21,37 +21,16 @@ const char *latency_row_name(const struct latency_answer *l, const struct latenc
 	return out;
 }
 
-struct tables_order {
-	const struct latency_row *row;
-	const struct histogram *whole;
-};
-
-/* Rows by their total time, those without durations last. */
-static int tables_compare(const void *a, const void *b)
+/* Rows by their total time, those without durations last; points: of a whole chain. */
+static int tables_compare(const void *a, const void *b, void *points)
 {
-	const struct tables_order *x = a, *y = b;
+	const struct latency_row *x = *(const struct latency_row *const *)a;
+	const struct latency_row *y = *(const struct latency_row *const *)b;
+	size_t whole = *(const size_t *)points - 1;
 
-	return ORDER(!x->whole->n, !y->whole->n) ?: ORDER(y->whole->sum, x->whole->sum) ?: ORDER(x->row, y->row);
-}
-
-/* For free(); NULL: no memory. */
-static struct tables_order *tables_order(const struct latency_answer *l, size_t *n)
-{
-	size_t all = l->found.n_rows, points = l->q->plan.n_points;
-	struct tables_order *v = calloc(all + 1, sizeof(*v));
-
-	*n = 0;
-	for (size_t i = 0; i < all && v; i++) {
-		const struct latency_row *r = &l->found.rows[i];
-
-		if (l->q->found && l->q->found->evident &&
-		    r->stopped[1] + r->unrecorded[1] == latency_begun(r, points))
-			continue;
-		v[(*n)++] = (struct tables_order){ r, &r->stages[points - 1] };
-	}
-	if (v)
-		qsort(v, *n, sizeof(*v), tables_compare);
-	return v;
+	return ORDER(!x->stages[whole].n, !y->stages[whole].n)
+		       ?: ORDER(y->stages[whole].sum, x->stages[whole].sum)
+		       ?: ORDER(x, y);
 }
 
 /* In text without those of the mask: 80 columns have no room for all. Returns how many. */
@@ -74,8 +53,8 @@ static void tables_duration_cells(const struct answer *a, unsigned int narrow, c
 }
 
 /* Counts of events that are in no pair, by reason. */
-static void tables_unpaired(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
-			    size_t n)
+static void tables_unpaired(const struct latency_answer *l, struct answer *a,
+			    const struct latency_row *const *v, size_t n)
 {
 	const struct answer_column columns[] = {
 		{ "key", l->q->key ? l->q->key : "machine", ANSWER_WORD },
@@ -92,7 +71,7 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a, co
 
 	answer_table(a, "events", "Events, and how many of them are pairs", columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < n; i++) {
-		const struct latency_row *r = v[i].row;
+		const struct latency_row *r = v[i];
 		struct answer_cell cells[] = { CELL_WORD(latency_row_name(l, r, key)),
 					       CELL_N(latency_begun(r, 2)),
 					       CELL_N(r->stages[1].n + r->undecided + r->lost + r->strays +
@@ -119,8 +98,8 @@ static void tables_stage(struct answer *a, const char *key, const char *name, co
 	answer_row(a, cells);
 }
 
-static void tables_chains(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
-			  size_t n)
+static void tables_chains(const struct latency_answer *l, struct answer *a,
+			  const struct latency_row *const *v, size_t n)
 {
 	const struct answer_column columns[] = {
 		{ "key", l->q->found->row, ANSWER_WORD },
@@ -137,7 +116,7 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 	answer_table(a, "chains", "What began, and how much of it came to its end", columns,
 		     ARRAY_SIZE(columns));
 	for (size_t i = 0; i < n; i++) {
-		const struct latency_row *r = v[i].row;
+		const struct latency_row *r = v[i];
 		uint64_t unrecorded = 0, begun = latency_begun(r, l->q->plan.n_points);
 		uint64_t complete = r->stages[l->q->plan.n_points - 1].n;
 
@@ -269,16 +248,16 @@ static void tables_between(const struct latency_answer *l, struct answer *a)
 	answer_table_end(a);
 }
 
-static void tables_notes(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
+static void tables_notes(const struct latency_answer *l, struct answer *a, const struct latency_row *const *v,
 			 size_t n)
 {
 	uint64_t undecided = 0, lost = 0, refused = 0;
 	const char *what = l->q->found ? "chains" : "pairs";
 
 	for (size_t i = 0; i < n; i++) {
-		undecided += v[i].row->undecided;
-		lost += v[i].row->lost;
-		refused += v[i].row->refused;
+		undecided += v[i]->undecided;
+		lost += v[i]->lost;
+		refused += v[i]->refused;
 	}
 	if (l->all.n)
 		answer_note(a, "percentiles are within %.1f %% of their value; the rest is exact",
@@ -327,16 +306,20 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 
 int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 {
-	size_t all, n;
-	struct tables_order *v = tables_order(l, &all);
+	size_t all = 0, n, points = l->q->plan.n_points;
+	const struct latency_row **v = calloc(l->found.n_rows + 1, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
+	for (const struct latency_row *r = l->found.rows; r < l->found.rows + l->found.n_rows; r++)
+		if (!l->q->found || !l->q->found->evident ||
+		    r->stopped[1] + r->unrecorded[1] != latency_begun(r, points))
+			v[all++] = r;
+	qsort_r(v, all, sizeof(*v), tables_compare, &points);
 	n = a->form == ANSWER_TEXT && all > l->rows ? l->rows : all;
 	if (l->q->found) {
 		struct answer_column columns[2 + DURATIONS] = { { "key", l->q->found->row, ANSWER_WORD },
 								{ "until", "until", ANSWER_WORD } };
-		size_t points = l->q->plan.n_points;
 		char title[256], key[LATENCY_ROW_NAME];
 		static const struct answer_column stops[] = { { "until", "stopped before", ANSWER_WORD },
 							      { "count", "count", ANSWER_COUNT },
@@ -347,11 +330,12 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 			 l->q->found->name, l->q->found->points[0]);
 		answer_table(a, "latency", title, columns,
 			     2 + tables_duration_columns(a, STAGES_NARROW, columns + 2));
-		for (size_t i = 0; i < n && v[i].whole->n; i++) {
-			latency_row_name(l, v[i].row, key);
+		for (size_t i = 0; i < n && v[i]->stages[points - 1].n; i++) {
+			latency_row_name(l, v[i], key);
 			for (size_t k = 0; points > 2 && k + 1 < points; k++)
-				tables_stage(a, key, l->q->found->points[k + 1], &v[i].row->stages[k]);
-			tables_stage(a, key, points > 2 ? "total" : l->q->found->points[1], v[i].whole);
+				tables_stage(a, key, l->q->found->points[k + 1], &v[i]->stages[k]);
+			tables_stage(a, key, points > 2 ? "total" : l->q->found->points[1],
+				     &v[i]->stages[points - 1]);
 		}
 		answer_table_end(a);
 		tables_chains(l, a, v, n);
@@ -361,8 +345,8 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 			uint64_t stopped = 0, unrecorded = 0;
 
 			for (size_t i = 0; i < all; i++) {
-				stopped += v[i].row->stopped[k];
-				unrecorded += v[i].row->unrecorded[k];
+				stopped += v[i]->stopped[k];
+				unrecorded += v[i]->unrecorded[k];
 			}
 			answer_row(a, (struct answer_cell[]){ CELL_WORD(l->q->found->points[k]),
 							      CELL_N(stopped), CELL_N(unrecorded) });
@@ -378,9 +362,9 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 
 		snprintf(title, sizeof(title), "From %s to %s", l->q->from, l->q->to);
 		answer_table(a, "latency", title, columns, 1 + tables_duration_columns(a, 0, columns + 1));
-		for (size_t i = 0; i < n && v[i].row->stages[1].n; i++, rows++) {
-			cells[0] = CELL_WORD(latency_row_name(l, v[i].row, key));
-			tables_duration_cells(a, 0, &v[i].row->stages[1], cells + 1);
+		for (size_t i = 0; i < n && v[i]->stages[1].n; i++, rows++) {
+			cells[0] = CELL_WORD(latency_row_name(l, v[i], key));
+			tables_duration_cells(a, 0, &v[i]->stages[1], cells + 1);
 			answer_row(a, cells);
 		}
 		if (rows != 1) {

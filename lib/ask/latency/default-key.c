@@ -22,20 +22,6 @@ static const struct {
 	{ "kvm_ioapic_set_irq", NULL },
 };
 
-static struct latency_key_of key_of_kvm(const struct input *in, const char *event)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(kvm_of_others); i++) {
-		const char *field = kvm_of_others[i].field;
-
-		if (strcmp(kvm_of_others[i].event, event))
-			continue;
-		/* a number of a vCPU means one only if the file names its guest */
-		return (struct latency_key_of){ field && in->n_guests ? BY_VCPU_FIELD : BY_NOTHING, field,
-						NULL };
-	}
-	return (struct latency_key_of){ .by = BY_VCPU };
-}
-
 static struct event_keys keys_of_event(const struct inputs *in, const struct event_words *words,
 				       const char *switched)
 {
@@ -55,7 +41,17 @@ static struct event_keys keys_of_event(const struct inputs *in, const struct eve
 				keys.v[KEY_VCPU].by = BY_VCPU;
 				keys.v[KEY_CPU].by = BY_CPU;
 			} else if (!strcmp(system, "kvm")) {
-				keys.v[KEY_VCPU] = key_of_kvm(f, words->name);
+				keys.v[KEY_VCPU].by = BY_VCPU;
+				for (size_t k = 0; k < ARRAY_SIZE(kvm_of_others); k++) {
+					const char *field = kvm_of_others[k].field;
+
+					if (strcmp(kvm_of_others[k].event, words->name))
+						continue;
+					/* a number of a vCPU means one only if the file names its guest */
+					keys.v[KEY_VCPU].by =
+						field && f->n_guests ? BY_VCPU_FIELD : BY_NOTHING;
+					keys.v[KEY_VCPU].field = field;
+				}
 			} else if (!strcmp(system, "sched")) {
 				/* the task that it is about: of a sched_switch the one that `switched` names
 				 */

@@ -116,10 +116,11 @@ struct latency_plan {
 	/* Point 0 is the last event with the key (`carry`) that the last point has; chains begin with
 	 * point 1. */
 	bool recalls;
-	bool lines;   /* some terms have `line`: files are read twice */
-	bool queues;  /* counts what is in virtio's queues, too */
-	bool lenient; /* leaves out events that lack a field of the plan */
-	size_t worst; /* so many are kept */
+	bool lines;	    /* some terms have `line`: files are read twice */
+	bool without_lines; /* these terms are left out */
+	bool queues;	    /* counts what is in virtio's queues, too */
+	bool lenient;	    /* leaves out events that lack a field of the plan */
+	size_t worst;	    /* so many are kept */
 	/* Called with each chain that counts, and its row's key; NULL: nobody wants them. Not 0: the reading
 	 * ends with that. */
 	int (*each)(void *ctx, const struct latency_worst *chain, const struct latency_key *row,

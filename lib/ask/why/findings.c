@@ -154,8 +154,13 @@ static int finding_span(void *ctx, const struct state_span *whole)
 		return finding_exit_over(j, v, false);
 	}
 	for (size_t k = 0; k < 2; k++) {
-		v->wall += v->open[k].ns;
-		finding_part_join(&v->by[k ? CAUSE_LOST : CAUSE_UNKNOWN], &v->open[k]);
+		struct finding_part *to = &v->by[k ? CAUSE_LOST : CAUSE_UNKNOWN], *open = &v->open[k];
+
+		v->wall += open->ns;
+		to->ns += open->ns;
+		to->n += open->n;
+		finding_stretch_take(&to->longest, open->longest.from, open->longest.to);
+		*open = (struct finding_part){ 0 };
 	}
 	v->wall += ns;
 	cause.cpu = STATE_NO_CPU; /* wherever it was */
@@ -433,11 +438,10 @@ int findings_join(struct finding_job **out, struct reading *r)
 	ret = reading_states(r, STATES_VCPUS | STATES_GUEST_TASKS, finding_span, j);
 	j->states = r->states;
 	ret = ret ?: exits_open(&j->exits, r->in, r->timeline, r->steps, r->states, NULL);
-	ret = ret ?: tails_open(&j->tails, r->in, r->timeline);
+	ret = ret ?: tails_open(&j->tails, r);
 	if (ret)
 		return ret;
 	reading_add(r, exits_part(j->exits));
-	tails_join(j->tails, r);
 	return 0;
 }
 

@@ -33,7 +33,6 @@ struct tail {
 	const struct inputs *in;
 	const char *const *preset; /* its name, and the next command */
 	struct latency_plan plan;
-	struct latency_term terms[LATENCY_TERMS_MAX];
 	struct latency *latency; /* NULL: its events are not in the files */
 	struct tail_instance *v;
 	size_t n;
@@ -82,37 +81,39 @@ static int tail_names(void *ctx, struct pass_run *run)
 	return 0;
 }
 
-int tails_open(struct tail **out, const struct inputs *in, struct timeline *timeline)
+int tails_open(struct tail **out, struct reading *r)
 {
 	struct tail *all = *out = calloc(TAILS_MAX, sizeof(*all));
+	struct pass_part parts[2];
 	int ret = all ? 0 : -ENOMEM;
 
 	for (size_t p = 0; p < TAILS_MAX && !ret; p++) {
 		const struct latency_preset *preset = latency_preset(*tail_presets[p]);
 		struct tail *t = &all[p];
-		size_t n = 0;
 
-		t->in = in;
+		t->in = r->in;
 		t->preset = tail_presets[p];
-		latency_preset_plan(preset, in, &t->plan);
+		latency_preset_plan(preset, r->in, &t->plan);
 		if (t->plan.n_points < preset->n_points) /* there is no guest's file */
 			continue;
 		/* device interrupts, for which the files are read twice, are left out */
-		for (size_t i = 0; i < t->plan.n_terms; i++)
-			if (!t->plan.terms[i].line)
-				t->terms[n++] = t->plan.terms[i];
-		t->plan.n_terms = n;
-		t->plan.terms = t->terms;
+		t->plan.without_lines = t->plan.lines;
 		t->plan.lines = false;
 		t->plan.each = tail_take;
 		t->plan.ctx = t;
-		ret = latency_open(&t->latency, in, &t->plan, NULL);
-		if (!ret && latency_fed(t->latency)) {
-			ret = latency_begin(t->latency, timeline);
-		} else {
+		ret = latency_open(&t->latency, r->in, &t->plan, NULL);
+		if (ret || !latency_fed(t->latency)) {
 			latency_close(t->latency);
 			t->latency = NULL;
+			continue;
 		}
+		ret = latency_begin(t->latency, r->timeline);
+		for (size_t i = 0, n = latency_parts(t->latency, parts); i < n; i++)
+			reading_add(r, parts[i]);
+		if (p == TAIL_KICK)
+			reading_add(r, (struct pass_part){ .ctx = t,
+							   .steps = STEP_SET(STEP_IRQ_ENTER),
+							   .after = tail_names });
 	}
 	return ret;
 }
@@ -125,22 +126,6 @@ void tails_close(struct tail *t)
 		free(t[p].names);
 	}
 	free(t);
-}
-
-void tails_join(struct tail *t, struct reading *r)
-{
-	struct pass_part parts[2];
-
-	if (t[TAIL_KICK].latency)
-		reading_add(r, (struct pass_part){ .ctx = &t[TAIL_KICK],
-						   .steps = STEP_SET(STEP_IRQ_ENTER),
-						   .after = tail_names });
-	for (size_t p = 0; p < TAILS_MAX; p++) {
-		size_t n = t[p].latency ? latency_parts(t[p].latency, parts) : 0;
-
-		for (size_t i = 0; i < n; i++)
-			reading_add(r, parts[i]);
-	}
 }
 
 static int tail_order(const void *a, const void *b)

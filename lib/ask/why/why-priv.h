@@ -89,15 +89,6 @@ static inline void finding_part_add(struct finding_part *p, uint64_t from, uint6
 	finding_stretch_take(&p->longest, from, to);
 }
 
-/* Moves all of one to the other. */
-static inline void finding_part_join(struct finding_part *to, struct finding_part *from)
-{
-	to->ns += from->ns;
-	to->n += from->n;
-	finding_stretch_take(&to->longest, from->longest.from, from->longest.to);
-	*from = (struct finding_part){ 0 };
-}
-
 #define FINDING_RAN 256 /* a wait in which more spans of tasks began is counted in part */
 
 /* A vCPU's time by cause; of STATE_HOST whole exits, with their time in the hypervisor and the firmware. */
@@ -173,9 +164,8 @@ int finding_push(const struct finding_job *j, struct finding *f, struct buf *wha
 struct tail; /* opaque, TAILS_MAX of them */
 
 /* Those that the files have all events for. -ENOMEM. tails_close takes NULL. */
-int tails_open(struct tail **out, const struct inputs *in, struct timeline *t);
+int tails_open(struct tail **out, struct reading *r);
 void tails_close(struct tail *t);
-void tails_join(struct tail *t, struct reading *r);
 /* After the pass: their findings. -ENOMEM. */
 int tails_find(struct tail *t, const struct finding_job *j);
 
