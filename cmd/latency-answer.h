@@ -8,9 +8,10 @@
 struct latency_question {
 	const char *from, *to, *key, *preset;
 	/* what they make */
-	bool by_default; /* no key was given: the events' meaning chooses it */
-	const struct latency_preset *found;
-	char *fields[2]; /* of --key FIELD=FIELD */
+	bool by_default; /* no key was given: the events' meaning chooses it; NULL: they have none in common
+			  */
+	const struct latency_preset *found; /* NULL: --from, --to */
+	char *fields[2];		    /* of --key FIELD=FIELD */
 	struct event_words words[2];
 	struct latency_term terms[2];
 	struct latency_plan plan;
@@ -25,11 +26,8 @@ void latency_question_release(struct latency_question *o);
 /* Question and result of hyptrace latency. */
 struct latency_answer {
 	const struct inputs *in;
-	const struct latency_plan *plan;
-	const struct latency_preset *preset; /* NULL: --from, --to */
-	const char *from, *to, *key;
-	bool by_default; /* the events' meaning chose the key; NULL: they have none in common */
-	size_t rows;	 /* at most, for people */
+	const struct latency_question *q;
+	size_t rows; /* at most, for people */
 	struct latency_result found;
 	struct between *between; /* of each of the worst */
 	struct histogram all;	 /* of all rows, whole chains */

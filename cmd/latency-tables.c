@@ -5,7 +5,7 @@
 const char *latency_row_name(const struct latency_answer *l, const struct latency_row *row,
 			     char out[LATENCY_ROW_NAME])
 {
-	const struct latency_term *first = &l->plan->terms[0];
+	const struct latency_term *first = &l->q->plan.terms[0];
 	enum latency_by by = first->row.by == BY_NOTHING ? first->next.by : first->row.by;
 	struct buf text = { 0 };
 	bool several = false; /* machines are in the table */
@@ -21,37 +21,16 @@ const char *latency_row_name(const struct latency_answer *l, const struct latenc
 	return out;
 }
 
-struct tables_order {
-	const struct latency_row *row;
-	const struct histogram *whole;
-};
-
-/* Rows by their total time, those without durations last. */
-static int tables_compare(const void *a, const void *b)
+/* Rows by their total time, those without durations last; points: of a whole chain. */
+static int tables_compare(const void *a, const void *b, void *points)
 {
-	const struct tables_order *x = a, *y = b;
+	const struct latency_row *x = *(const struct latency_row *const *)a;
+	const struct latency_row *y = *(const struct latency_row *const *)b;
+	size_t whole = *(const size_t *)points - 1;
 
-	return ORDER(!x->whole->n, !y->whole->n) ?: ORDER(y->whole->sum, x->whole->sum) ?: ORDER(x->row, y->row);
-}
-
-/* For free(); NULL: no memory. */
-static struct tables_order *tables_order(const struct latency_answer *l, size_t *n)
-{
-	size_t all = l->found.n_rows, points = l->plan->n_points;
-	struct tables_order *v = calloc(all + 1, sizeof(*v));
-
-	*n = 0;
-	for (size_t i = 0; i < all && v; i++) {
-		const struct latency_row *r = &l->found.rows[i];
-
-		if (l->preset && l->preset->evident &&
-		    r->stopped[1] + r->unrecorded[1] == latency_begun(r, points))
-			continue;
-		v[(*n)++] = (struct tables_order){ r, &r->stages[points - 1] };
-	}
-	if (v)
-		qsort(v, *n, sizeof(*v), tables_compare);
-	return v;
+	return ORDER(!x->stages[whole].n, !y->stages[whole].n)
+		       ?: ORDER(y->stages[whole].sum, x->stages[whole].sum)
+		       ?: ORDER(x, y);
 }
 
 /* In text without those of the mask: 80 columns have no room for all. Returns how many. */
@@ -74,11 +53,11 @@ static void tables_duration_cells(const struct answer *a, unsigned int narrow, c
 }
 
 /* Counts of events that are in no pair, by reason. */
-static void tables_unpaired(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
-			    size_t n)
+static void tables_unpaired(const struct latency_answer *l, struct answer *a,
+			    const struct latency_row *const *v, size_t n)
 {
 	const struct answer_column columns[] = {
-		{ "key", l->key ? l->key : "machine", ANSWER_WORD },
+		{ "key", l->q->key ? l->q->key : "machine", ANSWER_WORD },
 		{ "from_events", "from", ANSWER_COUNT },
 		{ "to_events", "to", ANSWER_COUNT },
 		{ "pairs", "pairs", ANSWER_COUNT },
@@ -92,7 +71,7 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a, co
 
 	answer_table(a, "events", "Events, and how many of them are pairs", columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < n; i++) {
-		const struct latency_row *r = v[i].row;
+		const struct latency_row *r = v[i];
 		struct answer_cell cells[] = { CELL_WORD(latency_row_name(l, r, key)),
 					       CELL_N(latency_begun(r, 2)),
 					       CELL_N(r->stages[1].n + r->undecided + r->lost + r->strays +
@@ -119,11 +98,11 @@ static void tables_stage(struct answer *a, const char *key, const char *name, co
 	answer_row(a, cells);
 }
 
-static void tables_chains(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
-			  size_t n)
+static void tables_chains(const struct latency_answer *l, struct answer *a,
+			  const struct latency_row *const *v, size_t n)
 {
 	const struct answer_column columns[] = {
-		{ "key", l->preset->row, ANSWER_WORD },
+		{ "key", l->q->found->row, ANSWER_WORD },
 		{ "began", "began", ANSWER_COUNT },
 		{ "complete", "complete", ANSWER_COUNT },
 		{ "undecided", "undecided", ANSWER_COUNT },
@@ -137,11 +116,11 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 	answer_table(a, "chains", "What began, and how much of it came to its end", columns,
 		     ARRAY_SIZE(columns));
 	for (size_t i = 0; i < n; i++) {
-		const struct latency_row *r = v[i].row;
-		uint64_t unrecorded = 0, begun = latency_begun(r, l->plan->n_points);
-		uint64_t complete = r->stages[l->plan->n_points - 1].n;
+		const struct latency_row *r = v[i];
+		uint64_t unrecorded = 0, begun = latency_begun(r, l->q->plan.n_points);
+		uint64_t complete = r->stages[l->q->plan.n_points - 1].n;
 
-		for (size_t k = 0; k < l->plan->n_points; k++)
+		for (size_t k = 0; k < l->q->plan.n_points; k++)
 			unrecorded += r->unrecorded[k];
 		struct answer_cell cells[] = { CELL_WORD(latency_row_name(l, r, key)),
 					       CELL_N(begun),
@@ -160,7 +139,7 @@ static void tables_chains(const struct latency_answer *l, struct answer *a, cons
 static void tables_queues(const struct latency_answer *l, struct answer *a)
 {
 	const struct answer_column columns[] = {
-		{ "key", l->preset->row, ANSWER_WORD },	    { "buffers", "buffers", ANSWER_COUNT },
+		{ "key", l->q->found->row, ANSWER_WORD },   { "buffers", "buffers", ANSWER_COUNT },
 		{ "out_descriptors", "out", ANSWER_COUNT }, { "out_bytes", "out bytes", ANSWER_COUNT },
 		{ "in_descriptors", "in", ANSWER_COUNT },   { "in_bytes", "in bytes", ANSWER_COUNT },
 	};
@@ -216,7 +195,7 @@ static void tables_worst(const struct latency_answer *l, struct answer *a)
 		COLUMN_BOUND,
 	};
 	const struct latency_worst *w = l->found.worst;
-	size_t last = l->plan->n_points - 1;
+	size_t last = l->q->plan.n_points - 1;
 	char key[LATENCY_ROW_NAME], from[LATENCY_ROW_NAME], to[LATENCY_ROW_NAME];
 
 	answer_table(a, "worst", "The longest", columns, ARRAY_SIZE(columns));
@@ -269,24 +248,24 @@ static void tables_between(const struct latency_answer *l, struct answer *a)
 	answer_table_end(a);
 }
 
-static void tables_notes(const struct latency_answer *l, struct answer *a, const struct tables_order *v,
+static void tables_notes(const struct latency_answer *l, struct answer *a, const struct latency_row *const *v,
 			 size_t n)
 {
 	uint64_t undecided = 0, lost = 0, refused = 0;
-	const char *what = l->preset ? "chains" : "pairs";
+	const char *what = l->q->found ? "chains" : "pairs";
 
 	for (size_t i = 0; i < n; i++) {
-		undecided += v[i].row->undecided;
-		lost += v[i].row->lost;
-		refused += v[i].row->refused;
+		undecided += v[i]->undecided;
+		lost += v[i]->lost;
+		refused += v[i]->refused;
 	}
 	if (l->all.n)
 		answer_note(a, "percentiles are within %.1f %% of their value; the rest is exact",
 			    HISTOGRAM_ERROR * 100);
-	if (l->by_default && l->key)
+	if (l->q->by_default && l->q->key)
 		answer_note(a, "paired by %s, which these events have in common; --key none: by machine",
-			    l->key);
-	else if (l->by_default)
+			    l->q->key);
+	else if (l->q->by_default)
 		answer_note(a, "paired by machine, whatever the task or CPU: these events have no key in "
 			       "common by default; specify one: --key KEY");
 	if (lost)
@@ -294,7 +273,7 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 			    l->found.why_lost);
 	if (undecided)
 		answer_note(a, "%llu %s are undecided: their events are nearer than the clocks' bounds%s",
-			    (unsigned long long)undecided, what, l->preset ? l->preset->doubt : "");
+			    (unsigned long long)undecided, what, l->q->found ? l->q->found->doubt : "");
 	if (refused)
 		answer_note(a, "%llu %s were given up: there are more than %u keys",
 			    (unsigned long long)refused, what, CHAIN_KEYS_MAX);
@@ -303,8 +282,8 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 			    "%s has no bounds for its clock (hyptrace sync), so that nothing is certain "
 			    "between it and others",
 			    l->found.unbounded);
-	for (size_t i = 0; i < l->plan->n_terms; i++) {
-		const struct latency_term *t = &l->plan->terms[i];
+	for (size_t i = 0; i < l->q->plan.n_terms; i++) {
+		const struct latency_term *t = &l->q->plan.terms[i];
 		const struct latency_count *c = &l->found.counts[i];
 
 		/* events of other tasks than those that a preset's events wake or switch to need no note */
@@ -312,31 +291,35 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 		    t->look.by != BY_WORKER && t->next.by != BY_WORKER_TID && t->next.by != BY_VCPU_TID)
 			answer_note(a, "%llu %s are left out: the files do not show their owner",
 				    (unsigned long long)c->keyless, t->event);
-		if (!l->preset && !c->seen)
+		if (!l->q->found && !c->seen)
 			answer_note(a, "there are no records of %s", t->event);
-		else if (!l->preset && !c->passed)
+		else if (!l->q->found && !c->passed)
 			answer_note(a, "none of %llu records passes the filter of %s",
 				    (unsigned long long)c->seen, t->event);
 	}
-	if (l->preset && !n)
+	if (l->q->found && !n)
 		answer_note(a, "none began");
-	if (l->preset && l->plan->n_points < l->preset->n_points)
+	if (l->q->found && l->q->plan.n_points < l->q->found->n_points)
 		answer_note(a, "there is no guest's file: the steps after '%s' are not known",
-			    l->preset->points[l->plan->n_points - 1]);
+			    l->q->found->points[l->q->plan.n_points - 1]);
 }
 
 int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 {
-	size_t all, n;
-	struct tables_order *v = tables_order(l, &all);
+	size_t all = 0, n, points = l->q->plan.n_points;
+	const struct latency_row **v = calloc(l->found.n_rows + 1, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
+	for (const struct latency_row *r = l->found.rows; r < l->found.rows + l->found.n_rows; r++)
+		if (!l->q->found || !l->q->found->evident ||
+		    r->stopped[1] + r->unrecorded[1] != latency_begun(r, points))
+			v[all++] = r;
+	qsort_r(v, all, sizeof(*v), tables_compare, &points);
 	n = a->form == ANSWER_TEXT && all > l->rows ? l->rows : all;
-	if (l->preset) {
-		struct answer_column columns[2 + DURATIONS] = { { "key", l->preset->row, ANSWER_WORD },
+	if (l->q->found) {
+		struct answer_column columns[2 + DURATIONS] = { { "key", l->q->found->row, ANSWER_WORD },
 								{ "until", "until", ANSWER_WORD } };
-		size_t points = l->plan->n_points;
 		char title[256], key[LATENCY_ROW_NAME];
 		static const struct answer_column stops[] = { { "until", "stopped before", ANSWER_WORD },
 							      { "count", "count", ANSWER_COUNT },
@@ -344,43 +327,44 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 								ANSWER_COUNT } };
 
 		snprintf(title, sizeof(title), "%s: each stage since the one before, from '%s' on",
-			 l->preset->name, l->preset->points[0]);
+			 l->q->found->name, l->q->found->points[0]);
 		answer_table(a, "latency", title, columns,
 			     2 + tables_duration_columns(a, STAGES_NARROW, columns + 2));
-		for (size_t i = 0; i < n && v[i].whole->n; i++) {
-			latency_row_name(l, v[i].row, key);
+		for (size_t i = 0; i < n && v[i]->stages[points - 1].n; i++) {
+			latency_row_name(l, v[i], key);
 			for (size_t k = 0; points > 2 && k + 1 < points; k++)
-				tables_stage(a, key, l->preset->points[k + 1], &v[i].row->stages[k]);
-			tables_stage(a, key, points > 2 ? "total" : l->preset->points[1], v[i].whole);
+				tables_stage(a, key, l->q->found->points[k + 1], &v[i]->stages[k]);
+			tables_stage(a, key, points > 2 ? "total" : l->q->found->points[1],
+				     &v[i]->stages[points - 1]);
 		}
 		answer_table_end(a);
 		tables_chains(l, a, v, n);
 		/* Unfinished chains by the point that is missing. */
 		answer_table(a, "stopped", NULL, stops, ARRAY_SIZE(stops));
-		for (size_t k = 1; k < l->plan->n_points; k++) {
+		for (size_t k = 1; k < l->q->plan.n_points; k++) {
 			uint64_t stopped = 0, unrecorded = 0;
 
 			for (size_t i = 0; i < all; i++) {
-				stopped += v[i].row->stopped[k];
-				unrecorded += v[i].row->unrecorded[k];
+				stopped += v[i]->stopped[k];
+				unrecorded += v[i]->unrecorded[k];
 			}
-			answer_row(a, (struct answer_cell[]){ CELL_WORD(l->preset->points[k]),
+			answer_row(a, (struct answer_cell[]){ CELL_WORD(l->q->found->points[k]),
 							      CELL_N(stopped), CELL_N(unrecorded) });
 		}
 		answer_table_end(a);
 		tables_queues(l, a);
 	} else {
-		struct answer_column columns[1 + DURATIONS] = { { "key", l->key ? l->key : "machine",
+		struct answer_column columns[1 + DURATIONS] = { { "key", l->q->key ? l->q->key : "machine",
 								  ANSWER_WORD } };
 		struct answer_cell cells[1 + DURATIONS];
 		char title[256], key[LATENCY_ROW_NAME];
 		size_t rows = 0; /* those with pairs come first */
 
-		snprintf(title, sizeof(title), "From %s to %s", l->from, l->to);
+		snprintf(title, sizeof(title), "From %s to %s", l->q->from, l->q->to);
 		answer_table(a, "latency", title, columns, 1 + tables_duration_columns(a, 0, columns + 1));
-		for (size_t i = 0; i < n && v[i].row->stages[1].n; i++, rows++) {
-			cells[0] = CELL_WORD(latency_row_name(l, v[i].row, key));
-			tables_duration_cells(a, 0, &v[i].row->stages[1], cells + 1);
+		for (size_t i = 0; i < n && v[i]->stages[1].n; i++, rows++) {
+			cells[0] = CELL_WORD(latency_row_name(l, v[i], key));
+			tables_duration_cells(a, 0, &v[i]->stages[1], cells + 1);
 			answer_row(a, cells);
 		}
 		if (rows != 1) {
@@ -391,7 +375,7 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 		answer_table_end(a);
 		tables_unpaired(l, a, v, n);
 	}
-	if (l->plan->worst) {
+	if (l->q->plan.worst) {
 		tables_worst(l, a);
 		tables_between(l, a);
 	}

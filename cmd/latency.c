@@ -24,7 +24,7 @@ static const struct opt latency_options[] = {
 	    "by default what these events have by their meaning",
 	    opts_set_text, LATENCY(q.key)),
 	OPT('p', "preset", "NAME", "a chain of events, stage by stage, instead of --from and --to",
-	    opts_set_text, LATENCY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
+	    opts_set_text, LATENCY(q.preset), .words = "wakeup irq virtio timer kick hypercall abort"),
 	OPT('w', "worst", "N", "the N longest, and what happened in between", opts_set_number, LATENCY(worst),
 	    .max = WORST_MAX),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, LATENCY(rows),
@@ -182,32 +182,32 @@ bool latency_answer_missing(const struct latency_answer *l, const struct log *lo
 {
 	bool missing = false;
 
-	for (size_t p = 0; p < l->plan->n_points; p++) {
+	for (size_t p = 0; p < l->q->plan.n_points; p++) {
 		const struct latency_term *none = NULL;
 		bool any = false;
 
-		for (size_t i = 0; i < l->plan->n_terms; i++) {
-			const struct latency_term *t = &l->plan->terms[i];
+		for (size_t i = 0; i < l->q->plan.n_terms; i++) {
+			const struct latency_term *t = &l->q->plan.terms[i];
 			const struct latency_count *count = &l->found.counts[i];
 
 			if (t->point != p || t->cancels)
 				continue;
-			any |= l->preset ? count->seen > 0 : count->known;
+			any |= l->q->found ? count->seen > 0 : count->known;
 			if (!none || latency_other_arch(l->in, none->event))
 				none = t;
 		}
 		if (any || !none)
 			continue;
 		missing = true;
-		if (l->preset)
+		if (l->q->found)
 			log_err(log, "the files have no %.*s: record %s gives it",
 				(int)strcspn(none->event, "/"), none->event, none->record);
 		else
 			log_err(log, "the files have no event %.*s", (int)strcspn(none->event, "/"),
 				none->event);
 	}
-	if (missing && l->preset)
-		log_err(log, "so preset '%s' has no complete chain", l->preset->name);
+	if (missing && l->q->found)
+		log_err(log, "so preset '%s' has no complete chain", l->q->found->name);
 	return missing;
 }
 
@@ -221,9 +221,9 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 	if (latency_answer_missing(l, log))
 		return -ENODATA;
 	for (size_t i = 0; i < l->found.n_rows && !ret; i++)
-		ret = histogram_join(&l->all, &l->found.rows[i].stages[l->plan->n_points - 1]);
+		ret = histogram_join(&l->all, &l->found.rows[i].stages[l->q->plan.n_points - 1]);
 	if (!ret && n_worst)
-		ret = between_read(&l->between, l->in, l->found.worst, n_worst, l->plan->n_points);
+		ret = between_read(&l->between, l->in, l->found.worst, n_worst, l->q->plan.n_points);
 	if (!ret) {
 		answer_begin(&a, o->f.form, &text);
 		a.ticks = inputs_in_ticks(l->in);
@@ -236,11 +236,11 @@ static int latency_tell(struct latency_answer *l, const struct latency_opts *o, 
 		struct buf picture = { 0 };
 		char question[512], *title;
 
-		if (l->preset)
-			snprintf(question, sizeof(question), "how long is %s: %s?", l->preset->name,
-				 l->preset->summary);
+		if (l->q->found)
+			snprintf(question, sizeof(question), "how long is %s: %s?", l->q->found->name,
+				 l->q->found->summary);
 		else
-			snprintf(question, sizeof(question), "how long from %s to %s?", l->from, l->to);
+			snprintf(question, sizeof(question), "how long from %s to %s?", l->q->from, l->q->to);
 		title = picture_title(l->in, question);
 		if (title)
 			latency_svg(&l->all, title, &picture);
@@ -263,22 +263,16 @@ static int latency_files(void *opts, const struct log *log)
 	struct latency_opts *o = opts;
 	struct hyptrace *files = NULL;
 	struct latency *found = NULL;
-	struct latency_answer l = { .preset = o->q.found,
-				    .plan = &o->q.plan,
-				    .from = o->q.from,
-				    .to = o->q.to,
-				    .rows = o->rows ? (size_t)o->rows : SIZE_MAX };
+	struct latency_answer l = { .q = &o->q, .rows = o->rows ? (size_t)o->rows : SIZE_MAX };
 	uint64_t damaged = 0;
 	int ret = command_open(&files, &o->f.files, 0, &o->f.times, log);
 
-	if (ret)
-		goto out;
-	l.in = handle_inputs(files);
-	latency_question_open(&o->q, l.in);
-	l.key = o->q.key;
-	l.by_default = o->q.by_default;
-	o->q.plan.worst = (size_t)o->worst;
-	ret = latency_open(&found, l.in, l.plan, log) ?: latency_read(found, log, &damaged);
+	if (!ret) {
+		l.in = handle_inputs(files);
+		latency_question_open(&o->q, l.in);
+		o->q.plan.worst = (size_t)o->worst;
+		ret = latency_open(&found, l.in, &o->q.plan, log) ?: latency_read(found, log, &damaged);
+	}
 	if (!ret) {
 		l.found = latency_result(found);
 		ret = latency_tell(&l, o, log);
@@ -286,11 +280,8 @@ static int latency_files(void *opts, const struct log *log)
 	latency_close(found);
 	if (damaged)
 		log_damage(log, damaged);
-	if (!ret && damaged)
-		ret = -EBADMSG;
-out:
 	hyptrace_close(files);
-	return ret;
+	return !ret && damaged ? -EBADMSG : ret;
 }
 
 int cmd_latency(int argc, char **argv)

@@ -125,13 +125,13 @@ static struct event_count *count_events(const struct stat_answer *s, size_t *n, 
 	for (size_t i = 0; i < n_cpus; i++) {
 		const struct counts_cpu *cpu = &cpus[i];
 		const struct input *in = &s->in->v[cpu->input];
-		uint64_t unknown = counts_of(&s->counts, i, in->n_known);
+		uint64_t unknown = counts_of(&s->counts, i, in->n_known, 0);
 
 		if (!count_new_buffer(cpus, i))
 			continue;
 		for (unsigned int id = 0; id < in->n_known; id++) {
 			const struct known_event *e = input_event(in, id);
-			uint64_t count = counts_of(&s->counts, i, id);
+			uint64_t count = counts_of(&s->counts, i, id, 0);
 
 			if (count && e)
 				v[(*n)++] = (struct event_count){ cpu->input, cpu->buffer, e->event, count };

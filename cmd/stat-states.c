@@ -116,7 +116,7 @@ static void state_table(struct stat_answer *s, enum state_kind kind, const char 
 		uint64_t from = 0, to = 1;
 
 		if (o && o->kind == kind)
-			states_covered(s->states, o, &from, &to);
+			states_covered(s->states, o->input, &from, &to);
 		if (from >= to)
 			why = "the buffers that show it have no time in common";
 	}

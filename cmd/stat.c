@@ -375,7 +375,7 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 
 	s->in = of->in;
 	s->steps = s->samples.steps = of->steps;
-	ret = counts_open(&s->counts, s->in, of->timeline);
+	ret = counts_open(&s->counts, s->in, of->timeline, 1, 0, 0);
 	ret = ret ?: tally_open(&s->tally, longest ? r->o->top : 0, r->o->by);
 	if (!ret && (r->needs & NEED_EXITS))
 		ret = reading_exits(of, stays);

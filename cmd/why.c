@@ -18,7 +18,7 @@ struct why_opts {
 
 static const struct opt why_rows_opts[] = {
 	OPT('p', "preset", "NAME", "the instances: chains of events, as in hyptrace-latency(1)",
-	    opts_set_text, WHY(q.preset), .words = "wakeup irq virtio timer hypercall abort"),
+	    opts_set_text, WHY(q.preset), .words = "wakeup irq virtio timer kick hypercall abort"),
 	OPT('f', "from", "EVENT", "... or pairs of events, as there: the one that begins", opts_set_text,
 	    WHY(q.from)),
 	OPT('t', "to", "EVENT", "... the one that ends", opts_set_text, WHY(q.to)),
@@ -181,7 +181,7 @@ static void why_print_causes(struct why_job *j)
 			share ? CELL_SHARE(r->low) : CELL_NONE,
 			share ? CELL_SHARE(r->high) : CELL_NONE,
 			c->n_tail ? CELL_N(r->in) : CELL_NONE,
-			CELL_WORD(why_kind_name(r->cause.kind)),
+			CELL_WORD(why_kind(r->cause.kind)->name),
 			r->cause.pid != STATE_NO_TASK ? CELL_N((uint64_t)r->cause.pid) : CELL_NONE,
 			r->cause.cpu != STATE_NO_CPU ? CELL_N(r->cause.cpu) : CELL_NONE,
 		};
@@ -286,10 +286,10 @@ static void why_print_notes(struct why_job *j)
 
 	for (size_t i = 0; i < j->c.n; i++) {
 		const struct why_row *r = &j->c.v[i];
-		const char *advice = why_kind_advice(r->cause.kind);
+		const char *advice = why_kind(r->cause.kind)->advice;
 
 		if (advice && r->tail + r->typical >= WHY_NAMED * (total->tail + total->typical))
-			answer_note(&j->answer, "%s: %s", why_kind_name(r->cause.kind), advice);
+			answer_note(&j->answer, "%s: %s", why_kind(r->cause.kind)->name, advice);
 	}
 	if (j->c.n_all < j->c.seen)
 		answer_note(&j->answer, "of %llu instances %zu were taken, evenly",
@@ -300,7 +300,7 @@ static void why_print_notes(struct why_job *j)
 static int why_cut_chains(struct why_job *j, uint64_t *damaged)
 {
 	struct latency_question *q = &j->o->q;
-	struct latency_answer l = { .in = j->in, .preset = q->found, .plan = &q->plan };
+	struct latency_answer l = { .in = j->in, .q = q };
 	struct latency *found = NULL;
 	int ret;
 
@@ -371,43 +371,44 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 	struct findings f = { 0 };
 	int ret = j->found ? findings_end(j->found, &f) : findings_read(&f, j->in, j->log, damaged);
 	bool out = false;
-	char lost[32];
+	char lost[32], number[8];
 
 	for (size_t i = 0; i < f.n; i++)
 		out |= f.v[i].share >= WHY_NAMED;
 	if (!ret && !f.wall)
 		answer_note(&j->answer,
-			    "the files have no entries and exits of vCPUs: record -e kvm -e sched");
+			    f.apart ? "the buffers that show vCPUs have no time in common"
+				    : "the files have no entries and exits of vCPUs: record -e kvm -e sched");
 	else if (!ret && !out)
 		answer_note(&j->answer, "nothing stands out: nothing took 5 %% of a vCPU's time");
 	if (!j->text)
 		answer_table(&j->answer, "findings", NULL, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < f.n && i < WHY_FINDINGS; i++) {
+	for (size_t i = 0; i < f.n + f.n_context; i++) {
 		const struct finding *one = &f.v[i];
-		bool example = one->example.to;
 		struct buf next = { 0 };
 
-		buf_addstr(&next, one->next);
+		if (i < f.n && i >= WHY_FINDINGS)
+			continue;
+		buf_addstr(&next, one->next ?: "");
 		why_files(j, &next);
-		if (j->text) {
-			answer_note(&j->answer, "%zu. %s: %s in %llu stretches, %.1f %% of %s", i + 1,
+		if (i < f.n && !j->text) {
+			answer_row(&j->answer,
+				   (struct answer_cell[]){
+					   CELL_N(i + 1), CELL_WORD(one->what), CELL_N(one->lost),
+					   CELL_N(one->n), CELL_WORD(one->vcpu), CELL_SHARE(one->share),
+					   CELL_WORD(buf_str(&next)),
+					   one->example.to ? CELL_N(one->example.from) : CELL_NONE,
+					   one->example.to ? CELL_N(one->example.to) : CELL_NONE });
+		} else {
+			snprintf(number, sizeof(number), i < f.n ? "%zu. " : "", i + 1);
+			answer_note(&j->answer, "%s%s: %s in %llu stretches, %.1f %% of %s", number,
 				    one->what, answer_duration(&j->answer, one->lost, lost),
 				    (unsigned long long)one->n, one->share * 100, one->vcpu);
-			answer_note(&j->answer, "   %s", buf_str(&next));
-		} else {
-			answer_row(&j->answer, (struct answer_cell[]){
-						       CELL_N(i + 1), CELL_WORD(one->what), CELL_N(one->lost),
-						       CELL_N(one->n), CELL_WORD(one->vcpu),
-						       CELL_SHARE(one->share), CELL_WORD(buf_str(&next)),
-						       example ? CELL_N(one->example.from) : CELL_NONE,
-						       example ? CELL_N(one->example.to) : CELL_NONE });
+			if (i < f.n)
+				answer_note(&j->answer, "   %s", buf_str(&next));
 		}
 		buf_release(&next);
 	}
-	for (const struct finding *one = f.v + f.n; one < f.v + f.n + f.n_context; one++)
-		answer_note(&j->answer, "%s: %s in %llu stretches, %.1f %% of %s", one->what,
-			    answer_duration(&j->answer, one->lost, lost), (unsigned long long)one->n,
-			    one->share * 100, one->vcpu);
 	if (!j->text)
 		answer_table_end(&j->answer);
 	free(f.v);

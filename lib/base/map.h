@@ -62,6 +62,19 @@ int map_insert(struct map *m, uint32_t hash, size_t index);
 /* Appends a copy of the entry to the array (array_push) and its index, *n - 1, to the map. -ENOMEM: both are
  * as they were. */
 int map_push(struct map *m, uint32_t hash, void *array, size_t *n, const void *entry, size_t size);
+/* *index of the entry, which map_push appends if there is none with its key. -ENOMEM. Inline as map_find. */
+static inline int map_reach(struct map *m, uint32_t hash, map_same *same, void *array, size_t *n,
+			    const void *entry, size_t size, size_t *index)
+{
+	void *entries;
+
+	memcpy(&entries, array, sizeof(entries));
+	*index = map_find(m, hash, same, entries, entry);
+	if (*index != MAP_NONE)
+		return 0;
+	*index = *n;
+	return map_push(m, hash, array, n, entry, size);
+}
 void map_release(struct map *m);
 
 #endif

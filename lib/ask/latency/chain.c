@@ -45,13 +45,14 @@ struct chain {
 	uint64_t reach;
 	struct chain_slot *slots;
 	struct chain_event *events; /* n_points - 1 for each slot */
+	size_t n_slots, n_events;   /* there is room for */
 	struct latency_keys keys;   /* of the slots, by their numbers */
 	struct chain_held *held;    /* a ring of HELD_MAX */
 	uint64_t first, end;	    /* numbers of those held */
 	/* by id: whether the chain continued in doubt. Reusing an id too early may report a false doubt */
 	bool *doubts;
 	uint32_t *spare; /* ids of chains that ended */
-	size_t n_ids, n_spare;
+	size_t n_ids, n_spare, spare_room;
 };
 
 static uint32_t latency_key_hash(const struct latency_key *key)
@@ -69,6 +70,12 @@ static bool latency_key_same(const void *keys, size_t index, const void *wanted)
 size_t latency_keys_find(const struct latency_keys *k, const struct latency_key *key)
 {
 	return map_find(&k->map, latency_key_hash(key), latency_key_same, k->v, key);
+}
+
+int latency_keys_reach(struct latency_keys *k, const struct latency_key *key, size_t *i)
+{
+	return map_reach(&k->map, latency_key_hash(key), latency_key_same, &k->v, &k->n, key, sizeof(*key),
+			 i);
 }
 
 int latency_keys_add(struct latency_keys *k, const struct latency_key *key)
@@ -102,20 +109,13 @@ static int chain_slot(struct chain *c, const struct latency_key *key, size_t poi
 {
 	struct latency_key at = chain_key(key, point);
 	size_t n = c->keys.n;
-	void *grown;
 
 	*out = chain_find(c, key, point);
 	if (*out || n == CHAIN_KEYS_MAX)
 		return 0;
-	grown = array_grow(c->slots, n, sizeof(*c->slots));
-	if (!grown)
-		return -ENOMEM;
-	c->slots = grown;
-	grown = array_grow(c->events, n, (c->n_points - 1) * sizeof(*c->events));
-	if (!grown)
-		return -ENOMEM;
-	c->events = grown;
-	if (latency_keys_add(&c->keys, &at))
+	if (array_reach(&c->slots, &c->n_slots, n + 1, sizeof(*c->slots)) ||
+	    array_reach(&c->events, &c->n_events, n + 1, (c->n_points - 1) * sizeof(*c->events)) ||
+	    latency_keys_add(&c->keys, &at))
 		return -ENOMEM;
 	*out = &c->slots[n];
 	**out = (struct chain_slot){ .point = (uint32_t)point };
@@ -194,27 +194,18 @@ static void slot_doubt_held(struct chain *c, const struct chain_slot *s, const s
 
 static int chain_new(struct chain *c, uint32_t *id)
 {
-	uint32_t *spare;
-	bool *doubts;
+	size_t n = c->n_ids;
 
 	*id = 0;
 	if (!c->reach)
 		return 0;
-	if (c->n_spare) {
-		*id = c->spare[--c->n_spare];
-		c->doubts[*id] = false;
-		return 0;
-	}
-	doubts = array_grow(c->doubts, c->n_ids, sizeof(*doubts));
-	if (!doubts)
+	if (!c->n_spare && (array_reach(&c->doubts, &c->n_ids, n + 1, sizeof(*c->doubts)) ||
+			    array_reach(&c->spare, &c->spare_room, c->n_ids, sizeof(*c->spare))))
 		return -ENOMEM;
-	c->doubts = doubts;
-	spare = array_grow(c->spare, c->n_ids, sizeof(*spare)); /* room for all of them */
-	if (!spare)
-		return -ENOMEM;
-	c->spare = spare;
-	*id = (uint32_t)c->n_ids++;
-	doubts[*id] = false;
+	for (; n < c->n_ids; n++)
+		c->spare[c->n_spare++] = (uint32_t)n;
+	*id = c->spare[--c->n_spare];
+	c->doubts[*id] = false;
 	return 0;
 }
 

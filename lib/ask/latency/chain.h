@@ -18,6 +18,8 @@ struct latency_keys {
 
 /* MAP_NONE: it is not there. */
 size_t latency_keys_find(const struct latency_keys *k, const struct latency_key *key);
+/* *i: its number, of a new one if it is not there. -ENOMEM. */
+int latency_keys_reach(struct latency_keys *k, const struct latency_key *key, size_t *i);
 /* One that is not there yet; its number is n - 1 then. -ENOMEM. */
 int latency_keys_add(struct latency_keys *k, const struct latency_key *key);
 void latency_keys_release(struct latency_keys *k);

@@ -2,9 +2,10 @@
 /* The key that two events have in common by their meaning, for pairs without --key. */
 #include "ask/latency/latency.h"
 
-/* The keys that records of an event have; BY_NOTHING: not this one. */
+/* The keys that records of an event have, the first choice first; BY_NOTHING: not this one. */
+enum { KEY_CPU, KEY_PID, KEY_VCPU, KEYS };
 struct event_keys {
-	struct latency_key_of vcpu, pid, cpu;
+	struct latency_key_of v[KEYS];
 };
 
 /* The events of KVM that other threads than the vCPU's write, too: with the field that has the vCPU. */
@@ -20,20 +21,6 @@ static const struct {
 	{ "kvm_pic_set_irq", NULL },
 	{ "kvm_ioapic_set_irq", NULL },
 };
-
-static struct latency_key_of key_of_kvm(const struct input *in, const char *event)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(kvm_of_others); i++) {
-		const char *field = kvm_of_others[i].field;
-
-		if (strcmp(kvm_of_others[i].event, event))
-			continue;
-		/* a number of a vCPU means one only if the file names its guest */
-		return (struct latency_key_of){ field && in->n_guests ? BY_VCPU_FIELD : BY_NOTHING, field,
-						NULL };
-	}
-	return (struct latency_key_of){ .by = BY_VCPU };
-}
 
 static struct event_keys keys_of_event(const struct inputs *in, const struct event_words *words,
 				       const char *switched)
@@ -51,23 +38,35 @@ static struct event_keys keys_of_event(const struct inputs *in, const struct eve
 			    (words->system && strcmp(system, words->system)))
 				continue;
 			if (known->hyp) {
-				keys.vcpu.by = BY_VCPU;
-				keys.cpu.by = BY_CPU;
+				keys.v[KEY_VCPU].by = BY_VCPU;
+				keys.v[KEY_CPU].by = BY_CPU;
 			} else if (!strcmp(system, "kvm")) {
-				keys.vcpu = key_of_kvm(f, words->name);
+				keys.v[KEY_VCPU].by = BY_VCPU;
+				for (size_t k = 0; k < ARRAY_SIZE(kvm_of_others); k++) {
+					const char *field = kvm_of_others[k].field;
+
+					if (strcmp(kvm_of_others[k].event, words->name))
+						continue;
+					/* a number of a vCPU means one only if the file names its guest */
+					keys.v[KEY_VCPU].by =
+						field && f->n_guests ? BY_VCPU_FIELD : BY_NOTHING;
+					keys.v[KEY_VCPU].field = field;
+				}
 			} else if (!strcmp(system, "sched")) {
 				/* the task that it is about: of a sched_switch the one that `switched` names
 				 */
-				keys.pid.field = strcmp(words->name, "sched_switch") ? "pid" : switched;
-				keys.pid.by =
-					tep_find_field(known->event, keys.pid.field) ? BY_FIELD : BY_PID;
+				keys.v[KEY_PID].field =
+					strcmp(words->name, "sched_switch") ? "pid" : switched;
+				keys.v[KEY_PID].by = tep_find_field(known->event, keys.v[KEY_PID].field)
+							     ? BY_FIELD
+							     : BY_PID;
 				/* from one switch to the next of a CPU: pid 0 is on all of them */
 				if (!strcmp(words->name, "sched_switch"))
-					keys.cpu.by = BY_CPU;
+					keys.v[KEY_CPU].by = BY_CPU;
 			} else if (!strcmp(system, "syscalls") || !strcmp(system, "raw_syscalls")) {
-				keys.pid.by = BY_PID;
+				keys.v[KEY_PID].by = BY_PID;
 			} else if (!strncmp(system, "irq", 3) || !strcmp(system, "ipi")) {
-				keys.cpu.by = BY_CPU;
+				keys.v[KEY_CPU].by = BY_CPU;
 			}
 			return keys;
 		}
@@ -84,29 +83,21 @@ const char *latency_default_key(const struct inputs *in, const struct event_word
 				const struct event_words *to, struct latency_key_of *begin,
 				struct latency_key_of *end)
 {
+	static const char *const names[KEYS] = { "cpu", "pid", "vcpu" };
 	/* A switch begins the sleep of the task that leaves, and ends the wait of the one that comes. */
 	struct event_keys a = keys_of_event(in, from, "prev_pid"), b = keys_of_event(in, to, "next_pid");
 
 	if (words_of_guest(from) != words_of_guest(to)) { /* a host and a guest meet on a vCPU only */
 		struct event_keys *guest = words_of_guest(from) ? &a : &b;
 
-		guest->vcpu = (struct latency_key_of){ .by = BY_VCPU };
-		a.pid.by = a.cpu.by = BY_NOTHING;
+		guest->v[KEY_VCPU] = (struct latency_key_of){ .by = BY_VCPU };
+		a.v[KEY_PID].by = a.v[KEY_CPU].by = BY_NOTHING;
 	}
-	if (a.cpu.by && b.cpu.by) {
-		*begin = a.cpu;
-		*end = b.cpu;
-		return "cpu";
-	}
-	if (a.pid.by && b.pid.by) {
-		*begin = a.pid;
-		*end = b.pid;
-		return "pid";
-	}
-	if (a.vcpu.by && b.vcpu.by) {
-		*begin = a.vcpu;
-		*end = b.vcpu;
-		return "vcpu";
-	}
+	for (size_t i = 0; i < KEYS; i++)
+		if (a.v[i].by && b.v[i].by) {
+			*begin = a.v[i];
+			*end = b.v[i];
+			return names[i];
+		}
 	return NULL;
 }

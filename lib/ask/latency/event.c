@@ -4,63 +4,51 @@
 
 #define EVENT_NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-static int event_wrong(char *why, size_t size, const char *what)
-{
-	snprintf(why, size, "%s: it is [SYSTEM:]EVENT[@MACHINE][/FILTER]", what);
-	return -EINVAL;
-}
-
 static bool event_name_fits(const char *name)
 {
-	return *name && !name[strspn(name, EVENT_NAME_CHARS)];
+	return !name || (*name && !name[strspn(name, EVENT_NAME_CHARS)]);
 }
 
 int event_words_parse(struct event_words *e, const char *text, char *why, size_t size)
 {
-	char *copy = strdup(text), *word = copy, *filter, *machine, *colon, *of_any;
+	const char *wrong;
+	char *word, *of_any;
 	int ret;
 
-	*e = (struct event_words){ 0 };
-	if (!copy)
+	*e = (struct event_words){ .text = strdup(text) };
+	if (!e->text)
 		return -ENOMEM;
-	filter = strchr(word, '/');
-	if (filter)
-		*filter++ = '\0';
-	machine = strchr(word, '@');
-	if (machine)
-		*machine++ = '\0';
-	colon = strchr(word, ':');
-	if (colon)
-		*colon++ = '\0';
-	e->name = strdup(colon ? colon : word);
-	e->system = colon ? strdup(word) : NULL;
-	e->machine = machine ? strdup(machine) : NULL;
-	e->filter = filter ? strdup(filter) : NULL;
-	if (!e->name || !e->system != !colon || !e->machine != !machine || !e->filter != !filter) {
-		ret = -ENOMEM;
-	} else if (!event_name_fits(e->name)) {
-		ret = event_wrong(why, size, "no name of an event");
-	} else if (e->system && !event_name_fits(e->system)) {
-		ret = event_wrong(why, size, "no name of a system");
-	} else if (e->machine && !*e->machine) {
-		ret = event_wrong(why, size, "no machine after the '@'");
-	} else if (e->filter && !*e->filter) {
-		ret = event_wrong(why, size, "no filter after the '/'");
-	} else { /* the filter as libtraceevent has it, for any event */
-		of_any = e->filter ? str_printf("%s:%s", e->name, e->filter) : NULL;
-		ret = of_any ? filter_syntax(of_any, why, size) : e->filter ? -ENOMEM : 0;
-		free(of_any);
+	word = e->text;
+	e->name = strsep(&word, "/");
+	e->filter = word;
+	word = (char *)e->name;
+	e->name = strsep(&word, "@");
+	e->machine = word;
+	word = strchr(e->name, ':');
+	if (word) {
+		*word++ = '\0';
+		e->system = e->name;
+		e->name = word;
 	}
-	free(copy);
+	wrong = !event_name_fits(e->name)     ? "no name of an event"
+		: !event_name_fits(e->system) ? "no name of a system"
+		: e->machine && !*e->machine  ? "no machine after the '@'"
+		: e->filter && !*e->filter    ? "no filter after the '/'"
+					      : NULL;
+	if (wrong)
+		snprintf(why, size, "%s: it is [SYSTEM:]EVENT[@MACHINE][/FILTER]", wrong);
+	if (wrong || !e->filter)
+		return wrong ? -EINVAL : 0;
+	/* the filter as libtraceevent has it, for any event */
+	of_any = str_printf("%s:%s", e->name, e->filter);
+	ret = of_any ? filter_syntax(of_any, why, size) : -ENOMEM;
+	free(of_any);
 	return ret;
 }
 
 void event_words_release(struct event_words *e)
 {
-	free(e->system);
-	free(e->name);
-	free(e->machine);
-	free(e->filter);
+	free(e->text);
 	*e = (struct event_words){ 0 };
 }
 

@@ -14,8 +14,9 @@
  * "guest" (any) or a guest's name; without it records of all machines count.
  */
 struct event_words {
-	char *system, *name, *machine; /* NULL: any; name is never NULL */
-	char *filter;		       /* NULL: none */
+	char *text;			     /* that of all of these */
+	const char *system, *name, *machine; /* NULL: any; name is never NULL */
+	const char *filter;		     /* NULL: none */
 };
 
 /* -EINVAL: why has a line; -ENOMEM. *e must be released in any case. */

@@ -175,21 +175,17 @@ static uint64_t latency_time(const struct latency *l, const struct merge_stream 
 /* Events of the stream are lost from that time on. */
 static int latency_loses(struct latency *l, uint32_t stream, uint64_t from)
 {
-	static const struct losses_place none;
 	const struct merge_stream *at = merge_stream_at(l->t->merge, stream);
 	struct latency_key place = latency_place(l, at->input, at->cpu);
-	size_t i = latency_keys_find(&l->losses.places, &place);
 	struct losses_place *p;
+	size_t i;
 
 	if (l->losing[stream])
 		return 0;
 	l->losing[stream] = true;
-	if (i == MAP_NONE) {
-		i = l->losses.n;
-		if (array_push(&l->losses.v, &l->losses.n, &none, sizeof(none)) ||
-		    latency_keys_add(&l->losses.places, &place))
-			return -ENOMEM;
-	}
+	if (latency_keys_reach(&l->losses.places, &place, &i) ||
+	    array_reach(&l->losses.v, &l->losses.n, i + 1, sizeof(*l->losses.v)))
+		return -ENOMEM;
 	p = &l->losses.v[i];
 	if (p->open++)
 		return 0;

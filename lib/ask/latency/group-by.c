@@ -264,6 +264,9 @@ bool latency_take(const struct latency_taker *t, const struct vcpu_map *w, const
 		return latency_guest_key(t, w, m, SCOPE_GUEST, 0, key);
 	case BY_VCPU_FIELD:
 		return latency_guest_key(t, w, m, SCOPE_VCPU, v, key);
+	case BY_LONE_FIELD:
+		*key = (struct latency_key){ latency_scope(SCOPE_VCPU, w->v[t->input].lone), v };
+		return w->v[t->input].lone != VCPU_MAP_NOBODY;
 	case BY_VCPU_TID:
 		return latency_thread(t, w, (int32_t)v, false, key);
 	case BY_GUEST_FIELD:

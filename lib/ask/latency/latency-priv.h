@@ -39,7 +39,7 @@ struct lines {
 struct losses {
 	struct latency_keys places;
 	struct losses_place *v;
-	size_t n;
+	size_t n; /* there is room for */
 };
 
 /* Chains by their results. */

@@ -95,7 +95,9 @@ static int latency_add_term(struct latency *l, size_t input, size_t term, const 
 	struct latency_input *v = &l->v[input];
 	const struct event_match *m = &v->matches[term];
 	char why[WHY_MAX] = "";
-	int ret = event_match_open(&v->matches[term], &l->words[term], in, why, sizeof(why));
+	int ret = of->line && l->plan->without_lines
+			  ? 0
+			  : event_match_open(&v->matches[term], &l->words[term], in, why, sizeof(why));
 
 	for (size_t i = 0; i < m->n && !ret; i++) {
 		struct latency_source s = { .id = m->v[i].id, .term = term, .filter = m->v[i].filter };

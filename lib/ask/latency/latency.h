@@ -30,6 +30,7 @@ enum latency_by {
 	BY_GUEST,	/* a guest's records, and those of its vCPUs' threads */
 	BY_VCPU,	/* a guest's CPU, and the records of its thread */
 	BY_VCPU_FIELD,	/* the vCPU that the field numbers, of the thread's guest */
+	BY_LONE_FIELD,	/* ... of the only guest, for the thread may be anybody's */
 	BY_VCPU_TID,	/* the vCPU whose thread the field names */
 	BY_GUEST_FIELD, /* the field's value, of the guest */
 	BY_VCPU_LINE,  /* a vCPU and an interrupt's number: fields of the host's, CPU and field of the guest's
@@ -115,10 +116,11 @@ struct latency_plan {
 	/* Point 0 is the last event with the key (`carry`) that the last point has; chains begin with
 	 * point 1. */
 	bool recalls;
-	bool lines;   /* some terms have `line`: files are read twice */
-	bool queues;  /* counts what is in virtio's queues, too */
-	bool lenient; /* leaves out events that lack a field of the plan */
-	size_t worst; /* so many are kept */
+	bool lines;	    /* some terms have `line`: files are read twice */
+	bool without_lines; /* these terms are left out */
+	bool queues;	    /* counts what is in virtio's queues, too */
+	bool lenient;	    /* leaves out events that lack a field of the plan */
+	size_t worst;	    /* so many are kept */
 	/* Called with each chain that counts, and its row's key; NULL: nobody wants them. Not 0: the reading
 	 * ends with that. */
 	int (*each)(void *ctx, const struct latency_worst *chain, const struct latency_key *row,

@@ -15,6 +15,7 @@
 #define AT(p, words, options) .event = (words), .point = (p), .record = (options)
 
 #define ENTERED(p) { AT(p, "kvm_entry@host", KVM), .look = VCPU, .next = VCPU }
+#define IRQ_ENTERED(kind_) { AT(1, "kvm_entry@host", KVM), .look = VCPU, .next = VCPU, .kind = (kind_) }
 #define HANDLER(p, name, options, ...) { AT(p, name "@guest", options), .look = VCPU, __VA_ARGS__ }
 #define SWITCHED(p) { AT(p, "sched_switch@guest", GUEST_SCHED), .cancels = true, .look = VCPU }
 /* An interrupt that KVM has for a vCPU: the filter selects it by GIC number, or by vector. */
@@ -56,10 +57,6 @@ static const struct latency_term wakeup_terms[] = {
  * the guest (struct lines).
  */
 enum { IRQ_TIMER, IRQ_DEVICE, IRQ_RESCHEDULE, IRQ_CALL, IRQ_CALL_SINGLE };
-#define IRQ_ENTERED(kind_)                                                                                   \
-	{                                                                                                    \
-		AT(1, "kvm_entry@host", KVM), .look = VCPU, .next = VCPU, .kind = (kind_)                    \
-	}
 #define IRQ_DEVICE_OF(...) .carry = OF(BY_VCPU_LINE, __VA_ARGS__), .kind = IRQ_DEVICE, .line = true
 static const struct latency_term irq_terms[] = {
 	LINE(0, "vgic_update_irq_pending", "level==1&&irq==27", "vcpu_id", .kind = IRQ_TIMER),
@@ -84,6 +81,29 @@ static const struct latency_term irq_terms[] = {
 	HANDLER(2, "reschedule_entry", GUEST_IRQ, .kind = IRQ_RESCHEDULE),
 	HANDLER(2, "call_function_entry", GUEST_IRQ, .kind = IRQ_CALL),
 	HANDLER(2, "call_function_single_entry", GUEST_IRQ, .kind = IRQ_CALL_SINGLE),
+};
+
+/*
+ * A device's interrupt on the host, whose handler has an interrupt for a vCPU that is in its guest: KVM kicks
+ * it, by an IPI for which it exits. On the vCPU's own CPU it has left the guest before. 8:
+ * TRACE_FLAG_HARDIRQ.
+ */
+static const struct latency_term kick_terms[] = {
+	{ AT(0, "irq_handler_entry@host", "-e irq"), .next = OF(BY_CPU), .row = OF(BY_FIELD, "irq") },
+	{ AT(1, "vgic_update_irq_pending@host/common_flags&8&&level==1&&irq>31", KVM), .look = OF(BY_CPU),
+	  .next = OF(BY_LONE_FIELD, "vcpu_id") },
+	{ AT(1, "kvm_apic_accept_irq@host/common_flags&8&&vec>31&&vec<236", KVM), .look = OF(BY_CPU),
+	  .next = OF(BY_LONE_FIELD, "apicid") },
+	{ AT(1, "irq_handler_exit@host", "-e irq"), .cancels = true, .look = OF(BY_CPU) },
+	/* any exit; if it is for an interrupt, the chain waits for the entry by then: later terms come first
+	 */
+	{ AT(2, "kvm_exit@host", KVM), .cancels = true, .look = VCPU },
+	{ AT(2, "kvm_exit@host/ret==0", KVM), .look = VCPU, .next = VCPU }, /* ARM_EXCEPTION_IRQ */
+	/* EXIT_REASON_EXTERNAL_INTERRUPT, SVM_EXIT_INTR */
+	{ AT(2, "kvm_exit@host/(isa==1&&exit_reason==1)||(isa==2&&exit_reason==0x60)", KVM), .look = VCPU,
+	  .next = VCPU },
+	{ AT(2, "kvm_entry@host", KVM), .cancels = true, .look = VCPU },
+	ENTERED(3),
 };
 
 /* The thread that writes to the device wakes the one that does its work, before it enters the guest again. */
@@ -190,6 +210,15 @@ static const struct latency_preset presets[] = {
 	  .n_points = 2,
 	  .least = 2,
 	  TERMS(hypercall) },
+	{ .name = "kick",
+	  .summary = "a device's interrupt on another CPU to the vCPU's exit for it, and its entry",
+	  .doubt = "",
+	  .row = "irq",
+	  .points = { "interrupt", "injection", "exit", "entry" },
+	  .n_points = 4,
+	  .least = 4,
+	  .evident = true,
+	  TERMS(kick) },
 	{ .name = "abort",
 	  .summary = "a guest's abort to its next entry",
 	  .doubt = "",

@@ -2,37 +2,29 @@
 /* Counts records by buffer and event: each thread has its own numbers, which are added up at the end. */
 #include "ask/states/counts.h"
 
-size_t counts_lay_out(const struct inputs *in, const struct timeline *t, size_t more, size_t *at)
+int counts_open(struct counts *c, const struct inputs *in, const struct timeline *t, size_t slices,
+		uint64_t from, uint64_t width)
 {
-	const struct merge_stream *before = NULL;
-	size_t n = 0, width = 0;
+	size_t n = 0, ids = 0;
 
-	/* streams of a buffer stand next to each other */
-	for (size_t i = 0; i < merge_streams(t->merge); i++) {
-		const struct merge_stream *s = merge_stream_at(t->merge, i);
-
-		if (!before || before->input != s->input || before->buffer != s->buffer) {
-			n += width;
-			width = in->v[s->input].n_known + more;
-		}
-		at[i] = n;
-		before = s;
-	}
-	return n + width;
-}
-
-int counts_open(struct counts *c, const struct inputs *in, const struct timeline *t)
-{
-	*c = (struct counts){ .in = in, .n_cpus = merge_streams(t->merge) };
+	*c = (struct counts){
+		.in = in, .n_cpus = merge_streams(t->merge), .slices = slices, .from = from, .width = width
+	};
 	c->cpus = calloc(c->n_cpus + 1, sizeof(*c->cpus));
 	c->at = calloc(c->n_cpus + 1, sizeof(*c->at));
 	c->workers = calloc(pipeline_workers(), sizeof(*c->workers));
 	if (!c->cpus || !c->at || !c->workers)
 		goto fail;
-	c->n_cells = counts_lay_out(in, t, 1, c->at); /* one more: ids without a format */
 	for (size_t i = 0; i < c->n_cpus; i++) {
 		const struct merge_stream *s = merge_stream_at(t->merge, i);
+		const struct counts_cpu *before = i ? &c->cpus[i - 1] : NULL;
 
+		/* streams of a buffer stand next to each other */
+		if (!before || before->input != s->input || before->buffer != s->buffer) {
+			n += ids;
+			ids = in->v[s->input].n_known + 1; /* one more: ids without a format */
+		}
+		c->at[i] = n;
 		c->cpus[i] = (struct counts_cpu){
 			.input = s->input, .buffer = s->buffer, .cpu = s->cpu, .first = UINT64_MAX
 		};
@@ -40,7 +32,7 @@ int counts_open(struct counts *c, const struct inputs *in, const struct timeline
 	while (c->n_workers < pipeline_workers()) {
 		struct counts_worker *w = &c->workers[c->n_workers++];
 
-		w->events = calloc(c->n_cells + 1, sizeof(*w->events));
+		w->events = calloc(n + ids + 1, slices * sizeof(*w->events));
 		w->cpus = malloc((c->n_cpus + 1) * sizeof(*w->cpus));
 		if (!w->events || !w->cpus)
 			goto fail;
@@ -79,7 +71,8 @@ static int counts_work(void *ctx, struct pass_run *run)
 		cpu->gaps += m->missed < 0;
 		if (!m->data)
 			continue;
-		w->events[c->at[m->stream] + (m->len < 2 || id > n_known ? n_known : id)]++;
+		id = m->len < 2 || id > n_known ? (unsigned int)n_known : id;
+		w->events[(c->at[m->stream] + id) * c->slices + counts_slice(c, m->ts)]++;
 		cpu->events++;
 		cpu->first = m->ts < cpu->first ? m->ts : cpu->first;
 		cpu->last = m->ts > cpu->last ? m->ts : cpu->last;
@@ -105,19 +98,17 @@ void counts_finish(struct counts *c)
 {
 	struct counts_worker *all = &c->workers[0];
 
-	for (size_t w = 1; w < c->n_workers; w++) {
-		const struct counts_worker *from = &c->workers[w];
-
-		for (size_t i = 0; i < c->n_cells; i++)
-			if (from->events[i])
-				all->events[i] += from->events[i];
+	for (size_t w = 1; w < c->n_workers; w++)
 		for (size_t i = 0; i < c->n_cpus; i++)
-			counts_add_cpu(&all->cpus[i], &from->cpus[i]);
-	}
+			counts_add_cpu(&all->cpus[i], &c->workers[w].cpus[i]);
 	memcpy(c->cpus, all->cpus, c->n_cpus * sizeof(*c->cpus));
 }
 
-uint64_t counts_of(const struct counts *c, size_t cpu, size_t id)
+uint64_t counts_of(const struct counts *c, size_t cpu, size_t id, size_t slice)
 {
-	return c->workers[0].events[c->at[cpu] + id];
+	uint64_t n = 0;
+
+	for (size_t w = 0; w < c->n_workers; w++)
+		n += c->workers[w].events[(c->at[cpu] + id) * c->slices + slice];
+	return n;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
 #include "ask/states/exits.h"
+#include "ask/states/states.h"
 #include "base/decode/esr.h"
 #include "base/decode/smccc.h"
 
@@ -15,12 +16,14 @@ struct exits_now {
 	struct exit_side side;
 	size_t rows[EXITS_TABLES]; /* of this exit; EXITS_NO_ROW: not asked for */
 	uint64_t mmio, port;	   /* since when; mmio 0: not at all */
+	uint64_t from;		   /* what came before does not count */
 };
 
 struct exits {
 	const struct inputs *in;
 	const struct timeline *t;
 	const struct steps *steps;
+	const struct states *within; /* NULL: rows are of the whole recording */
 	struct tally *to;
 	struct exits_map rows;
 	/* threads, and by (input, pid) which */
@@ -108,12 +111,22 @@ static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, ui
 /* Time that goes back is no stretch. */
 static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, uint64_t to)
 {
+	uint64_t begin = 0, end = UINT64_MAX;
 	struct exits_row *r;
 
 	e->cut.rows += row == EXITS_NO_ROW;
 	if (row == EXITS_NO_ROW || to < from)
 		return;
 	r = &e->rows.v[row];
+	if (e->within)
+		states_covered(e->within, e->vcpus[r->vcpu].input, &begin, &end);
+	/* a buffer that begins later than the vCPU's rows empties them */
+	for (size_t i = 0; e->now[r->vcpu].from < begin && i < e->rows.n; i++)
+		if (e->rows.v[i].vcpu == r->vcpu)
+			e->rows.v[i].handled = e->rows.v[i].guest = (struct sums){ 0 };
+	e->now[r->vcpu].from = begin;
+	if (from < begin || to > end)
+		return;
 	if (!guest && (!r->handled.n || to - from > r->handled.max))
 		r->longest = from;
 	sums_add(guest ? &r->guest : &r->handled, to - from);
@@ -255,14 +268,14 @@ struct pass_part exits_part(struct exits *e)
 }
 
 int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,
-	       const struct steps *steps, struct tally *to)
+	       const struct steps *steps, const struct states *within, struct tally *to)
 {
 	struct exits *e = calloc(1, sizeof(*e));
 	int ret = -ENOMEM;
 
 	if (!e)
 		return ret;
-	*e = (struct exits){ .in = in, .t = t, .steps = steps, .to = to };
+	*e = (struct exits){ .in = in, .t = t, .steps = steps, .within = within, .to = to };
 	e->vcpus = calloc(VCPUS_MAX, sizeof(*e->vcpus));
 	e->now = calloc(VCPUS_MAX, sizeof(*e->now));
 	if (e->vcpus && e->now)
@@ -398,13 +411,8 @@ int exit_threads_step(struct exit_threads *e, const struct step *s, uint64_t row
 	}
 	if ((s->kind != STEP_KVM_ENTRY && s->kind != STEP_KVM_EXIT) || s->pid < 0)
 		return 0;
-	i = map_find(&e->by_thread, hash, same_thread, e->v, &one);
-	if (i == MAP_NONE) {
-		i = e->n;
-		ret = map_push(&e->by_thread, hash, &e->v, &e->n, &one, sizeof(one));
-		if (ret)
-			return ret;
-	}
+	if (map_reach(&e->by_thread, hash, same_thread, &e->v, &e->n, &one, sizeof(one), &i))
+		return -ENOMEM;
 	ret = step_exit(&e->v[i].side, s, row, done);
 	if (gaps_any(&e->gaps, s->stream))
 		thread_lost(&e->v[i]);

@@ -56,9 +56,13 @@ struct exits_cut {
 	uint64_t rows;	/* stretches that are in no row, for there were 65,536 */
 };
 
-/* All outlive it; to: NULL, or gets each exit, its `why` for exits_kind_name. -ENOMEM. */
+struct states;
+/*
+ * All outlive it; to: NULL, or gets each exit, its `why` for exits_kind_name. within: NULL, or rows are of
+ * what inputs cover (states_covered), and its part of the pass comes first. -ENOMEM.
+ */
 int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,
-	       const struct steps *steps, struct tally *to);
+	       const struct steps *steps, const struct states *within, struct tally *to);
 void exits_close(struct exits *e);
 /* In order. */
 struct pass_part exits_part(struct exits *e);

@@ -41,7 +41,7 @@ int reading_exits(struct reading *r, struct tally *to)
 {
 	if (r->exits)
 		return 0;
-	if (exits_open(&r->exits, r->in, r->timeline, r->steps, to))
+	if (exits_open(&r->exits, r->in, r->timeline, r->steps, NULL, to))
 		return -ENOMEM;
 	reading_add(r, exits_part(r->exits));
 	return 0;

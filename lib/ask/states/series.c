@@ -24,12 +24,8 @@ struct series_seen {
 struct series_run {
 	struct series *to;
 	const struct inputs *in;
-	uint64_t width; /* ns of a slice */
 	struct reading read;
-	/* events */
-	size_t *at; /* by stream: where its buffer's events begin */
-	size_t n_streams, n_cells, n_workers;
-	uint32_t ***events; /* by worker, and by buffer and event: counts by slice; NULL: none was seen */
+	struct counts events; /* by the same slices */
 	/* stays and states */
 	struct tally tally;
 	struct hyptime *hyp;
@@ -64,97 +60,43 @@ static int series_find(struct series *s, enum series_group group, const char *ma
 	return 0;
 }
 
-static size_t series_slice(const struct series_run *r, uint64_t ts)
-{
-	uint64_t slice = ts > r->to->from ? (ts - r->to->from) / r->width : 0;
-
-	return slice < SERIES_SLICES ? (size_t)slice : SERIES_SLICES - 1;
-}
-
 /* "host", or the guest's name: the same in both recordings whatever their files are called. */
 static const char *series_machine(const struct input *in)
 {
 	return in->guest ? in->machine : "host";
 }
 
-static int series_events_work(void *ctx, struct pass_run *run)
+static int series_events(struct series_run *r)
 {
-	const struct series_run *r = ctx;
+	const struct counts *c = &r->events;
 
-	for (size_t i = 0; i < run->records->n; i++) {
-		const struct merge_record *m = &run->records->v[i];
-		const struct input *in = &r->in->v[merge_stream(r->read.timeline->merge, m)->input];
-		unsigned int id = timeline_id(m);
-		uint32_t **cell;
+	for (size_t i = 0; i < c->n_cpus; i++) {
+		const struct input *in = &r->in->v[c->cpus[i].input];
+		const char *buffer = reader_info(in->reader)->buffers[c->cpus[i].buffer].name;
 
-		if (!m->data || !input_event(in, id))
+		if (i && c->at[i] == c->at[i - 1]) /* a CPU of the same buffer */
 			continue;
-		cell = &r->events[run->worker][r->at[m->stream] + id];
-		if (!*cell)
-			*cell = calloc(SERIES_SLICES, sizeof(**cell));
-		if (!*cell)
-			return -ENOMEM;
-		(*cell)[series_slice(r, m->ts)]++;
+		for (unsigned int id = 0; id < in->n_known; id++) {
+			const struct known_event *e = input_event(in, id);
+			struct series_row *row = NULL;
+			char name[256];
+
+			for (size_t k = 0; e && k < SERIES_SLICES; k++) {
+				uint64_t n = counts_of(c, i, id, k);
+
+				if (n && !row) {
+					snprintf(name, sizeof(name), "%s%s%s:%s", buffer ?: "",
+						 buffer && *buffer ? "/" : "", e->event->system,
+						 e->event->name);
+					if (series_find(r->to, SERIES_EVENTS, series_machine(in), name, &row))
+						return -ENOMEM;
+				}
+				if (n)
+					row->v[k] += (double)n;
+			}
+		}
 	}
 	return 0;
-}
-
-static int series_events_open(struct series_run *r)
-{
-	r->n_streams = merge_streams(r->read.timeline->merge);
-	r->at = calloc(r->n_streams + 1, sizeof(*r->at));
-	r->events = calloc(pipeline_workers(), sizeof(*r->events));
-	if (!r->at || !r->events)
-		return -ENOMEM;
-	r->n_cells = counts_lay_out(r->in, r->read.timeline, 0, r->at);
-	for (; r->n_workers < pipeline_workers(); r->n_workers++) {
-		r->events[r->n_workers] = calloc(r->n_cells + 1, sizeof(**r->events));
-		if (!r->events[r->n_workers])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int series_event(struct series_run *r, const struct merge_stream *s, const struct tep_event *event,
-			size_t cell)
-{
-	const struct input *in = &r->in->v[s->input];
-	const char *buffer = reader_info(in->reader)->buffers[s->buffer].name;
-	struct series_row *row = NULL;
-	char name[256];
-	int ret;
-
-	snprintf(name, sizeof(name), "%s%s%s:%s", buffer ?: "", buffer && *buffer ? "/" : "", event->system,
-		 event->name);
-	for (size_t w = 0; w < r->n_workers; w++) {
-		const uint32_t *counts = r->events[w][cell];
-
-		if (!counts)
-			continue;
-		ret = row ? 0 : series_find(r->to, SERIES_EVENTS, series_machine(in), name, &row);
-		if (ret)
-			return ret;
-		for (size_t i = 0; i < SERIES_SLICES; i++)
-			row->v[i] += counts[i];
-	}
-	return 0;
-}
-
-static int series_events_finish(struct series_run *r)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < r->n_streams && !ret; i++) {
-		const struct merge_stream *s = merge_stream_at(r->read.timeline->merge, i);
-		const struct input *in = &r->in->v[s->input];
-
-		if (i && r->at[i] == r->at[i - 1])
-			continue;
-		for (unsigned int id = 0; id < in->n_known && !ret; id++)
-			if (input_event(in, id))
-				ret = series_event(r, s, in->known[id].event, r->at[i] + id);
-	}
-	return ret;
 }
 
 static int series_spans_row(struct series_run *r, const struct tally_row *from, enum series_group count,
@@ -224,8 +166,8 @@ static void series_add(const struct series_run *r, struct series_row *row, const
 	uint64_t at = span->from;
 
 	while (at < span->to) {
-		size_t slice = series_slice(r, at);
-		uint64_t end = r->to->from + (slice + 1) * r->width;
+		size_t slice = counts_slice(&r->events, at);
+		uint64_t end = r->to->from + (slice + 1) * r->events.width;
 
 		end = end < span->to && slice + 1 < SERIES_SLICES ? end : span->to;
 		row->v[slice] += (double)(end - at);
@@ -303,7 +245,7 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 		[SERIES_EVENTS] = true, [SERIES_EXITS] = true, [SERIES_HYP] = true
 	};
 	struct series_run r = { .to = s, .in = in };
-	struct counts c = { 0 };
+	uint64_t width;
 	char name[EXITS_NAME_MAX];
 	uint64_t seen = 0;
 	int ret;
@@ -314,33 +256,31 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	s->to = in->to && in->to <= s->to ? in->to - 1 : s->to;
 	if (ret || s->from >= s->to)
 		return ret ?: -ENODATA;
-	r.width = (s->to - s->from) / SERIES_SLICES + 1;
-	s->length = (double)r.width * SERIES_SLICES / 1e9;
+	width = (s->to - s->from) / SERIES_SLICES + 1;
+	s->length = (double)width * SERIES_SLICES / 1e9;
 	ret = reading_open(&r.read, in, NULL, log) ?:
-	      counts_open(&c, in, r.read.timeline) ?:
-	      series_events_open(&r) ?:
-	      tally_open(&r.tally, 0, r.width) ?:
+	      counts_open(&r.events, in, r.read.timeline, SERIES_SLICES, s->from, width) ?:
+	      tally_open(&r.tally, 0, width) ?:
 	      reading_exits(&r.read, &r.tally) ?:
 	      hyptime_open(&r.hyp, in, r.read.timeline, r.read.steps, &r.tally) ?:
 	      reading_states(&r.read, STATES_VCPUS | STATES_TASKS | STATES_GUEST_TASKS, series_span, &r);
 	if (ret)
 		goto out;
 	tally_begin(&r.tally, s->from);
-	reading_add(&r.read, (struct pass_part){ .ctx = &r, .work = series_events_work });
 	reading_add(&r.read, hyptime_part(r.hyp));
-	reading_add(&r.read, counts_part(&c));
+	reading_add(&r.read, counts_part(&r.events));
 	ret = reading_run(&r.read);
 	/* a page that could be read before may fail now */
 	merge_damage_join(&s->damaged, reading_damaged(&r.read));
 	if (ret)
 		goto out;
 	hyptime_finish(r.hyp);
-	counts_finish(&c);
-	for (const struct counts_cpu *cpu = c.cpus; cpu < c.cpus + c.n_cpus; cpu++) {
+	counts_finish(&r.events);
+	for (const struct counts_cpu *cpu = r.events.cpus; cpu < r.events.cpus + r.events.n_cpus; cpu++) {
 		seen += cpu->events;
 		s->lost += cpu->lost + cpu->gaps;
 	}
-	ret = seen > 1 ? series_events_finish(&r) : -ENODATA;
+	ret = seen > 1 ? series_events(&r) : -ENODATA;
 	for (size_t i = 0; i < r.tally.n_rows && !ret; i++) {
 		const struct tally_row *from = &r.tally.rows[i];
 
@@ -355,18 +295,11 @@ int series_read(struct series *s, const struct inputs *in, const struct log *log
 	 */
 	for (size_t i = 0; i < s->n; i++)
 		for (size_t k = 0; k < SERIES_SLICES; k++)
-			s->v[i].v[k] *= (things[s->v[i].group] ? 1e9 : 1) / (double)r.width;
+			s->v[i].v[k] *= (things[s->v[i].group] ? 1e9 : 1) / (double)width;
 out:
 	hyptime_close(r.hyp);
-	counts_release(&c);
+	counts_release(&r.events);
 	tally_release(&r.tally);
-	for (size_t w = 0; w < r.n_workers; w++) {
-		for (size_t i = 0; i < r.n_cells; i++)
-			free(r.events[w][i]);
-		free(r.events[w]);
-	}
-	free(r.events);
-	free(r.at);
 	free(r.seen);
 	map_release(&r.by_state);
 	reading_close(&r.read);

@@ -26,9 +26,9 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 
 #define HOLDING_ROOM 1024
 
-void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to)
+void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to)
 {
-	const struct state_input *in = &st->in[o->input];
+	const struct state_input *in = &st->in[input];
 
 	*from = st->from;
 	*to = st->now;
@@ -55,7 +55,7 @@ static void track_give(struct states *st, struct state_span *span)
 {
 	if (!span->owner || st->error)
 		return;
-	states_covered(st, span->owner, &span->covered_from, &span->covered_to);
+	states_covered(st, span->owner->input, &span->covered_from, &span->covered_to);
 	if (st->spans)
 		buf_add(st->spans, span, sizeof(*span));
 	else
@@ -66,6 +66,7 @@ static void track_give(struct states *st, struct state_span *span)
 /* Emits the open span, which ends at `to`. */
 static void track_emit(struct states *st, struct state_track *t, uint64_t to, const struct state_event *last)
 {
+	uint64_t lost = st->in[t->owner.input].lost;
 	struct state_span span;
 
 	if (!t->on || t->from >= to)
@@ -74,6 +75,7 @@ static void track_emit(struct states *st, struct state_track *t, uint64_t to, co
 				    .state = t->view.state,
 				    .by = t->view.by,
 				    .coarse = t->view.coarse,
+				    .lost = t->view.state == STATE_UNKNOWN && lost && lost >= t->from,
 				    .cpu = t->view.cpu,
 				    .from = t->from,
 				    .to = to,

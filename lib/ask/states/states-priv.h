@@ -110,6 +110,7 @@ struct state_input {
 	uint64_t over;			     /* buffers of which none does */
 	uint64_t needed;		     /* buffers that have shown states */
 	uint64_t covered_from, covered_to;   /* when all of them had begun, when the first was over */
+	uint64_t lost;			     /* the end of the last loss of events; 0: none yet */
 	uint64_t bound;			     /* of a guest's clock at its last event, or 0 */
 	struct state_cpu **cpus;
 	size_t n_cpus;

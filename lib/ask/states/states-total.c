@@ -35,20 +35,20 @@ static void sum_add(struct state_sum *to, const struct state_sum *part)
  * before it. */
 static struct state_sum total_part(const struct states *st, struct state_total *t, const struct state_span *s)
 {
-	uint64_t from = st ? s->covered_from : 0, to = st ? s->covered_to : UINT64_MAX, ns, undecided;
+	struct state_span part = *s;
+	uint64_t from = st ? s->covered_from : 0, ns, undecided;
+	bool any = !st || states_cut(&part);
 
 	if (t->from < from) { /* a buffer began since */
 		free(t->thieves);
 		free(t->causes);
 		*t = (struct state_total){ .owner = t->owner, .from = from };
 	}
-	if (s->from >= to || s->to <= from)
+	if (!any)
 		return (struct state_sum){ 0 };
-	/* where it is cut it is certain */
-	undecided = s->from < from ? 0 : s->from_bound;
-	if (s->to <= to && __builtin_add_overflow(undecided, s->to_bound, &undecided))
+	if (__builtin_add_overflow(part.from_bound, part.to_bound, &undecided))
 		undecided = UINT64_MAX;
-	ns = (s->to < to ? s->to : to) - (s->from > from ? s->from : from);
+	ns = part.to - part.from;
 	return (struct state_sum){ ns, 1, undecided < ns ? undecided : ns };
 }
 

@@ -191,6 +191,8 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 	if (in->over & ~c->gaps)
 		state_gap_apply(st, c);
 	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
+		if (s->kind == STEP_LOST && s->a) /* else tracing was off */
+			in->lost = st->now;
 		state_gap_step(st, c, s);
 		return st->error;
 	}
@@ -299,6 +301,21 @@ uint64_t states_from(const struct states *st)
 uint64_t states_to(const struct states *st)
 {
 	return st->now;
+}
+
+bool states_cut(struct state_span *s)
+{
+	if (s->from >= s->covered_to || s->to <= s->covered_from)
+		return false;
+	if (s->from < s->covered_from) {
+		s->from = s->covered_from;
+		s->from_bound = 0;
+	}
+	if (s->to > s->covered_to) {
+		s->to = s->covered_to;
+		s->to_bound = 0;
+	}
+	return true;
 }
 
 uint64_t states_left_out(const struct states *st)

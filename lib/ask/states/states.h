@@ -88,6 +88,7 @@ struct state_span {
 	enum state state;
 	enum state by;	   /* STATE_STOLEN: the vCPU's state; else STATE_UNKNOWN */
 	bool coarse;	   /* see above: the files show no more */
+	bool lost;	   /* STATE_UNKNOWN: events of its machine were lost meanwhile */
 	uint32_t cpu;	   /* of the owner's machine (of a vCPU: the host's), where it ran last */
 	uint64_t from, to; /* ns of the host's clock; from < to */
 	/*
@@ -160,11 +161,13 @@ void states_until(struct states *st, uint64_t ts);
 uint64_t states_from(const struct states *st);
 uint64_t states_to(const struct states *st);
 /*
- * The time that all buffers cover which show the owner's states, of its machine and of its host's: from the
- * first event of the one that begins last to the last of the one that ends first. Known when all is read;
- * before that *from only grows.
+ * The time that all buffers cover which show the states of the input's owners, of their machine and of its
+ * host's: from the first event of the one that begins last to the last of the one that ends first. Known when
+ * all is read; before that *from only grows.
  */
-void states_covered(const struct states *st, const struct state_owner *o, uint64_t *from, uint64_t *to);
+void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to);
+/* Cuts the span to what its input covers; a cut has no bound. False: nothing is left. */
+bool states_cut(struct state_span *s);
 /* Count of tasks, vCPUs and CPUs for which there was no room, as often as each was met. */
 uint64_t states_left_out(const struct states *st);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Causes: what a state means for who waits, their numbers and their words. */
+/* Causes: what a state means for who waits, their numbers and their words; sums that become findings. */
 
 #include "ask/why/why-priv.h"
 
@@ -62,6 +62,8 @@ struct why_cause why_cause_span(const struct why *w, const struct state_span *s,
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		c.kind = STATE_GUEST;
+	else if (c.kind == STATE_UNKNOWN && s->lost)
+		c.kind = WHY_LOST;
 	if (c.kind == STATE_RUNNING || s->owner->kind == STATE_OF_GUEST_TASK) {
 		c.pid = s->owner->pid;
 	} else if (c.kind == STATE_GUEST && pending) {
@@ -84,36 +86,41 @@ struct why_cause why_cause_span(const struct why *w, const struct state_span *s,
 	return c;
 }
 
-const char *why_kind_name(unsigned int kind)
+const struct why_kind_words *why_kind(unsigned int kind)
 {
-	static const char *const names[WHY_KINDS] = {
-		[STATE_UNKNOWN] = "not recorded",
-		[STATE_HOST] = "exit handling",
-		[STATE_OUTSIDE] = "out of the guest",
-		[STATE_RUNNING] = "host task",
-		[STATE_SLEEPING] = "host task asleep",
-		[WHY_UNDECIDED] = "undecided",
-		[WHY_INJECTION] = "injection",
-		[WHY_OTHERS] = "others",
-		[WHY_TOTAL] = "total",
+	static const struct why_kind_words rows[WHY_KINDS] = {
+		[STATE_UNKNOWN] = { "not recorded", "no event shows it, and none was lost",
+				    "hyptrace stat --show vcpus" },
+		[STATE_GUEST] = { "guest" },
+		[STATE_HYP] = { "hypervisor", .next = "hyptrace stat --show hyp,longest", .class = OF_PARTS },
+		[STATE_FIRMWARE] = { "firmware", .next = "hyptrace stat --show firmware", .class = OF_PARTS },
+		[STATE_HOST] = { "exit handling",
+				 .next = "hyptrace stat --show exits,mmio,ioport,sysreg,hypercall",
+				 .class = OF_EXITS },
+		[STATE_VMM] = { "VMM", .next = "hyptrace stat --show exits,mmio,ioport,hypercall" },
+		[STATE_PREEMPTED] = { "preempted", .next = "hyptrace stat --show steal" },
+		[STATE_WAKING] = { "waking", "the CPU was idle, and had to wake up",
+				   "hyptrace why --preset irq", OF_WAKES },
+		[STATE_HALTED] = { "halted" },
+		[STATE_BLOCKED] = { "blocked", "the thread slept while its guest had not halted",
+				    "hyptrace stat --show vcpus" },
+		[STATE_OUTSIDE] = { "out of the guest", "only sched_switch shows more: record -e sched",
+				    "hyptrace stat --show vcpus" },
+		[STATE_RUNNING] = { "host task" },
+		[STATE_SLEEPING] = { "host task asleep" },
+		[STATE_ENDED] = { "ended" },
+		[WHY_UNDECIDED] = { "undecided",
+				    "nearer to a border than the clocks' bounds; record --tsync "
+				    "counter has the least",
+				    "hyptrace sync" },
+		[WHY_INJECTION] = { "injection" },
+		[WHY_LOST] = { "lost", "events were lost; -b has larger buffers",
+			       "hyptrace stat --show lost,vcpus" },
+		[WHY_OTHERS] = { "others" },
+		[WHY_TOTAL] = { "total" },
 	};
 
-	return names[kind] ?: state_name((enum state)kind);
-}
-
-const char *why_kind_advice(unsigned int kind)
-{
-	static const char *const advice[WHY_KINDS] = {
-		[STATE_UNKNOWN] =
-			"events were lost, or a buffer began later or ended earlier; -b has larger buffers",
-		[STATE_OUTSIDE] = "only sched_switch shows more: record -e sched",
-		[STATE_WAKING] = "the CPU was idle, and had to wake up",
-		[STATE_BLOCKED] = "the thread slept while its guest had not halted",
-		[WHY_UNDECIDED] =
-			"nearer to a border than the clocks' bounds; record --tsync counter has the least",
-	};
-
-	return advice[kind];
+	return &rows[kind];
 }
 
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out)
@@ -122,7 +129,7 @@ void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *
 	char name[STEPS_TASK_MAX];
 
 	word = steps_class(c->why, c->reason, c->class) ?: word;
-	buf_addstr(out, why_kind_name(c->kind));
+	buf_addstr(out, why_kind(c->kind)->name);
 	if (word)
 		buf_printf(out, " (%s)", word);
 	if (c->pid == STATE_NO_TASK && !*c->comm)
@@ -146,15 +153,45 @@ struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest
 	return NULL;
 }
 
-int finding_push(const struct finding_job *j, struct finding *f, const struct finding_vcpu *vcpu,
-		 struct buf *what)
+#define DEAR_TIMES 10 /* an exit that takes so many times its price is dear */
+
+void finding_sum(const struct finding_job *j, struct finding *f, enum finding_class class)
+{
+	uint64_t price = j->price[class == OF_HALTS || class == OF_WAKES], dear = DEAR_TIMES * price;
+	uint64_t vmm = class == OF_ACCESSES && j->vmm.n ? j->vmm.ns / j->vmm.n / 2 : UINT64_MAX;
+
+	dear = vmm > dear ? dear : vmm > price ? vmm : price;
+
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
+		const struct finding_part p = v->part;
+		double rate = v->wall ? (double)p.n * 1e9 / (double)v->wall : 0;
+		uint64_t lost = p.ns;
+
+		if (class != OF_ALL && rate < FINDING_STORM)
+			lost = p.ns > p.n * dear ? p.ns - p.n * price : 0;
+		if (class == OF_EXITS || class == OF_HALTS) {
+			v->ordinary.ns += p.ns - lost;
+			v->ordinary.n += lost < p.ns ? p.n : 0;
+		}
+		f->lost += lost;
+		f->n += lost ? p.n : 0;
+		if ((double)lost > f->share * (double)v->wall) {
+			f->share = (double)lost / (double)v->wall;
+			f->rate = rate;
+			f->example = p.longest;
+			f->on = v->owner;
+		}
+		v->part = (struct finding_part){ 0 };
+	}
+}
+
+int finding_push(const struct finding_job *j, struct finding *f, struct buf *what)
 {
 	const struct why *w = j->why;
 	char name[STEPS_TASK_MAX];
 	int ret = 0;
 
 	if (f->share >= FINDING_LEAST) {
-		f->on = vcpu->owner;
 		snprintf(f->vcpu, sizeof(f->vcpu), "%s",
 			 steps_task(w->steps, w->in, f->on.input, f->on.pid, UINT64_MAX, name));
 		snprintf(f->what, sizeof(f->what), f->rate >= FINDING_STORM ? "%s, %.0f a second" : "%s",

@@ -6,7 +6,6 @@
 #define MOVES_LEAST	  20 /* of a vCPU, a second */
 #define FINDING_TASKS_MAX 65536
 #define PRICE_MOST	  1000000 /* ns: no exit costs more ordinarily */
-#define DEAR_TIMES	  10	  /* an exit that takes so many times its price is dear */
 
 static bool finding_task_same(const void *tasks, size_t i, const void *wanted)
 {
@@ -39,10 +38,12 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 	struct state_span of = *s;
 	struct why_cause cause;
 
+	if (!v || !states_cut(&of))
+		return 0;
+	s = &of;
 	/* a wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their
 	 * doing */
-	for (size_t i = v ? v->n_ran : 0;
-	     s->state == STATE_RUNNABLE && i-- > 0 && v->n_ran - i <= FINDING_RAN;) {
+	for (size_t i = v->n_ran; s->state == STATE_RUNNABLE && i-- > 0 && v->n_ran - i <= FINDING_RAN;) {
 		struct finding_ran *r = &v->ran[i % FINDING_RAN];
 		uint64_t from = r->from > s->from ? r->from : s->from, to = r->to < s->to ? r->to : s->to;
 
@@ -58,9 +59,9 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 		if (finding_task_add(j, &task, from, to))
 			return -ENOMEM;
 	}
-	if (v && s->state == STATE_RUNNING)
+	if (s->state == STATE_RUNNING)
 		v->ran[v->n_ran++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
-	if (!v || s->state != STATE_STOLEN)
+	if (s->state != STATE_STOLEN)
 		return 0;
 	of.owner = &v->owner;
 	of.state = s->by;
@@ -86,21 +87,31 @@ static int finding_exit_over(struct finding_job *j, struct finding_vcpu *v, bool
 	return whole && !x.vmm ? histogram_add(&j->exits_of[x.halted], x.ns) : 0;
 }
 
-/* Time that is unknown before the first known span, or after the last one, was not recorded on purpose. */
-static int finding_span(void *ctx, const struct state_span *s)
+/*
+ * What not all buffers cover does not count; there, time that is unknown before the first known span, or
+ * after the last one, was not recorded on purpose.
+ */
+static int finding_span(void *ctx, const struct state_span *whole)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
 	struct finding_job *j = ctx;
-	uint64_t ns = s->to - s->from, bound = s->from_bound + s->to_bound;
+	struct state_span part = *whole;
+	const struct state_span *s = &part;
+	uint64_t ns, bound;
 	struct finding_exit_open *x;
 	struct finding_vcpu *v;
 	struct why_cause cause;
+	bool covered, unknown;
 	size_t *place;
 	uint32_t i;
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		return finding_guest_task(j, s);
 	cause = why_cause_span(j->why, s, false);
+	unknown = cause.kind == STATE_UNKNOWN || cause.kind == WHY_LOST;
+	covered = states_cut(&part);
+	ns = s->to - s->from;
+	bound = s->from_bound + s->to_bound;
 	if (array_reach(&j->places, &j->n_places, s->owner->index + 1, sizeof(*j->places)))
 		return -ENOMEM;
 	place = &j->places[s->owner->index];
@@ -108,7 +119,16 @@ static int finding_span(void *ctx, const struct state_span *s)
 		return -ENOMEM;
 	*place = *place ?: j->n;
 	v = &j->v[*place - 1];
+	if (v->from < s->covered_from) {
+		for (struct finding_task *t = j->tasks; t < j->tasks + j->n_tasks; t++)
+			if (t->input == v->owner.guest)
+				t->of = (struct finding_part){ 0 };
+		*v = (struct finding_vcpu){ .cpu = STATE_NO_CPU, .from = s->covered_from, .known = v->known };
+	}
 	v->owner = *s->owner;
+	v->known |= !unknown;
+	if (!covered)
+		return 0;
 	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
 		v->since = v->waits ? v->since : s->from;
 		v->waits += s->to - s->from;
@@ -124,17 +144,24 @@ static int finding_span(void *ctx, const struct state_span *s)
 	} else if (s->state == STATE_UNKNOWN) {
 		v->cpu = STATE_NO_CPU;
 	}
-	if (cause.kind == STATE_ENDED || (cause.kind == STATE_UNKNOWN && !v->wall))
+	if (cause.kind == STATE_ENDED || (unknown && !v->wall))
 		return 0;
-	v->undecided += bound < ns && bound >= s->from_bound ? bound : ns;
-	if (cause.kind == STATE_UNKNOWN) {
-		v->open += ns;
+	v->by[CAUSE_UNDECIDED].ns += bound < ns && bound >= s->from_bound ? bound : ns;
+	v->by[CAUSE_UNDECIDED].n += bound > 0;
+	if (unknown) {
+		finding_part_add(&v->open[cause.kind == WHY_LOST], s->from, s->to);
 		return finding_exit_over(j, v, false);
 	}
-	if (v->open)
-		finding_part_add(&v->by[CAUSE_UNKNOWN], s->from - v->open, s->from);
-	v->wall += v->open + ns;
-	v->open = 0;
+	for (size_t k = 0; k < 2; k++) {
+		struct finding_part *to = &v->by[k ? CAUSE_LOST : CAUSE_UNKNOWN], *open = &v->open[k];
+
+		v->wall += open->ns;
+		to->ns += open->ns;
+		to->n += open->n;
+		finding_stretch_take(&to->longest, open->longest.from, open->longest.to);
+		*open = (struct finding_part){ 0 };
+	}
+	v->wall += ns;
 	cause.cpu = STATE_NO_CPU; /* wherever it was */
 	i = why_cause_of(j->why, &cause);
 	if (i == UINT32_MAX)
@@ -156,62 +183,6 @@ static int finding_span(void *ctx, const struct state_span *s)
 	if (s->state == STATE_VMM)
 		x->vmm += s->to - s->from;
 	return 0;
-}
-
-/* Causes that take time from a vCPU, by the command that shows more of them. */
-static const char *const finding_next[WHY_KINDS] = {
-	[STATE_UNKNOWN] = "hyptrace stat --show lost,vcpus",
-	[STATE_HYP] = "hyptrace stat --show hyp,longest",
-	[STATE_FIRMWARE] = "hyptrace stat --show firmware",
-	[STATE_HOST] = "hyptrace stat --show exits,mmio,ioport,sysreg,hypercall",
-	[STATE_VMM] = "hyptrace stat --show exits,mmio,ioport,hypercall",
-	[STATE_PREEMPTED] = "hyptrace stat --show steal",
-	[STATE_WAKING] = "hyptrace why --preset irq",
-	[STATE_BLOCKED] = "hyptrace stat --show vcpus",
-	[STATE_OUTSIDE] = "hyptrace stat --show vcpus",
-};
-
-/*
- * Kinds of time: without a price; exits, and those after which the guest halts; wake-ups of CPUs, other parts
- * of exits, and accesses to devices, of which the VMM may handle some.
- */
-enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_WAKES, OF_PARTS, OF_ACCESSES };
-
-/*
- * Adds the vCPUs' parts up in f: what is beyond the price of those that are dear, and of a storm all. Returns
- * the vCPU that lost the greatest share of its time; NULL: none lost any. The parts are empty then.
- */
-static const struct finding_vcpu *finding_sum(const struct finding_job *j, struct finding *f,
-					      enum finding_class class)
-{
-	uint64_t price = j->price[class == OF_HALTS || class == OF_WAKES], dear = DEAR_TIMES * price;
-	uint64_t vmm = class == OF_ACCESSES && j->vmm.n ? j->vmm.ns / j->vmm.n / 2 : UINT64_MAX;
-	const struct finding_vcpu *worst = NULL;
-
-	dear = vmm > dear ? dear : vmm > price ? vmm : price;
-
-	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
-		const struct finding_part p = v->part;
-		double rate = v->wall ? (double)p.n * 1e9 / (double)v->wall : 0;
-		uint64_t lost = p.ns;
-
-		if (class != OF_ALL && rate < FINDING_STORM)
-			lost = p.ns > p.n * dear ? p.ns - p.n * price : 0;
-		if (class == OF_EXITS || class == OF_HALTS) {
-			v->ordinary.ns += p.ns - lost;
-			v->ordinary.n += lost < p.ns ? p.n : 0;
-		}
-		f->lost += lost;
-		f->n += lost ? p.n : 0;
-		if ((double)lost > f->share * (double)v->wall) {
-			f->share = (double)lost / (double)v->wall;
-			f->rate = rate;
-			f->example = p.longest;
-			worst = v;
-		}
-		v->part = (struct finding_part){ 0 };
-	}
-	return worst;
 }
 
 /* Exits by what they were for; `reasons` are those of such exits. */
@@ -270,15 +241,9 @@ static void finding_victim(const struct finding_job *j, uint32_t cause, struct b
  */
 static int finding_cause(const struct finding_job *j, uint32_t cause, const uint64_t shown[EXITS_TABLES])
 {
-	static const enum finding_class classes[WHY_KINDS] = {
-		[STATE_HYP] = OF_PARTS,
-		[STATE_FIRMWARE] = OF_PARTS,
-		[STATE_HOST] = OF_EXITS,
-		[STATE_WAKING] = OF_WAKES,
-	};
 	const struct why_cause *c = &j->why->causes[cause];
-	struct finding f = { .next = finding_next[c->kind] };
-	const struct finding_vcpu *worst;
+	const struct why_kind_words *kind = why_kind(c->kind);
+	struct finding f = { .next = kind->next };
 	uint64_t elsewhere = 0;
 	const struct offset_guest *guest;
 	struct buf what = { 0 };
@@ -287,21 +252,21 @@ static int finding_cause(const struct finding_job *j, uint32_t cause, const uint
 		return 0;
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		v->part = v->by[cause];
-	worst = finding_sum(j, &f, classes[c->kind] + j->halts[cause]);
+	finding_sum(j, &f, kind->class + j->halts[cause]);
 	for (size_t i = 0; i < EXITS_TABLES && (c->kind == STATE_HOST || c->kind == STATE_VMM); i++)
 		elsewhere += finding_is_of(j, cause, i) ? shown[i] : 0;
 	if (elsewhere >= f.lost / 2)
 		return 0;
 	why_cause_text(j->why, c, &what);
-	if (why_kind_advice(c->kind))
-		buf_printf(&what, ": %s", why_kind_advice(c->kind));
+	if (kind->advice)
+		buf_printf(&what, ": %s", kind->advice);
 	if (c->kind == STATE_PREEMPTED && input_vcpu(&j->why->in->v[c->input], c->pid, &guest))
 		buf_addstr(&what, ", overcommit");
 	f.context = !strcmp(c->comm, "hyptrace") || !strcmp(c->comm, "trace-cmd");
 	if (f.context)
 		buf_addstr(&what, ", which recorded");
 	finding_victim(j, cause, &what);
-	return finding_push(j, &f, worst, &what);
+	return finding_push(j, &f, &what);
 }
 
 static int finding_row_order(const void *a, const void *b)
@@ -316,7 +281,6 @@ static int finding_row_order(const void *a, const void *b)
 struct finding_exit {
 	struct finding f;
 	const struct exits_row *row; /* the first */
-	const struct finding_vcpu *worst;
 	uint64_t pages, permissions; /* of faults: pages that were not there, and faults on others */
 };
 
@@ -330,8 +294,7 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 	f->next = finding_tables[r->table].next;
 	buf_printf(&what, "exits for %s", finding_tables[r->table].what);
 	if (r->table != EXITS_FAULT) {
-		buf_addstr(&what,
-			   exits_name(j->exits, e->worst->owner.input, r->table, r->key, r->info, name));
+		buf_addstr(&what, exits_name(j->exits, f->on.input, r->table, r->key, r->info, name));
 	} else {
 		buf_printf(&what, ": %.0f %% a page's first, of %llu pages",
 			   100.0 * (double)e->pages / (double)f->n, (unsigned long long)e->pages);
@@ -343,7 +306,7 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 				   100.0 * (double)e->permissions / (double)f->n);
 		finding_victim(j, FINDING_FAULTS, &what);
 	}
-	return finding_push(j, f, e->worst, &what);
+	return finding_push(j, f, &what);
 }
 
 /* Of each table what took longest beyond the ordinary price, which faults have not; shown: how long, by
@@ -385,11 +348,11 @@ static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLE
 			finding_stretch_take(&of[r->vcpu]->part.longest, r->longest,
 					     r->longest + r->handled.max);
 		}
-		e.worst = finding_sum(j, &e.f,
-				      table == EXITS_FAULT    ? OF_ALL
-				      : table <= EXITS_IOPORT ? OF_ACCESSES
-							      : OF_PARTS);
-		if (e.worst && e.f.lost > best[table].f.lost)
+		finding_sum(j, &e.f,
+			    table == EXITS_FAULT    ? OF_ALL
+			    : table <= EXITS_IOPORT ? OF_ACCESSES
+						    : OF_PARTS);
+		if (e.f.lost > best[table].f.lost)
 			best[table] = e;
 	}
 	for (size_t i = 0; i < EXITS_TABLES && !ret; i++) {
@@ -416,28 +379,28 @@ static int finding_waits(const struct finding_job *j)
 	v = worst ? finding_vcpu_of(j, worst->input, (uint32_t)worst->other) : NULL;
 	if (!v)
 		return 0;
+	f.on = v->owner;
 	f.lost = worst->of.ns;
 	f.n = worst->of.n;
 	f.example = worst->of.longest;
 	f.share = (double)f.lost / (double)v->wall;
 	buf_printf(&what, "the guest's task %s has a CPU while another one waits for it",
 		   steps_task(j->why->steps, j->why->in, worst->input, worst->pid, UINT64_MAX, name));
-	return finding_push(j, &f, v, &what);
+	return finding_push(j, &f, &what);
 }
 
 /* The vCPU that moves most; its time is that of its waits before a move. */
 static int finding_moves(const struct finding_job *j)
 {
 	struct finding f = { .next = "hyptrace stat --show vcpus,steal" };
-	const struct finding_vcpu *worst;
 	struct buf what = { 0 };
 
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		if ((double)v->moves.n * 1e9 >= MOVES_LEAST * (double)v->wall)
 			v->part = v->moves;
-	worst = finding_sum(j, &f, OF_ALL);
+	finding_sum(j, &f, OF_ALL);
 	buf_printf(&what, "moves to another CPU, %.0f a second, and waits before them", f.rate);
-	return finding_push(j, &f, worst, &what);
+	return finding_push(j, &f, &what);
 }
 
 /* The time of exits that is in no finding: their ordinary price. */
@@ -445,16 +408,15 @@ static int finding_ordinary(const struct finding_job *j)
 {
 	const struct answer units = { .ticks = inputs_in_ticks(j->why->in) };
 	struct finding f = { .context = true };
-	const struct finding_vcpu *worst;
 	struct buf what = { 0 };
 	char each[32];
 
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
 		v->part = v->ordinary;
-	worst = finding_sum(j, &f, OF_ALL);
+	finding_sum(j, &f, OF_ALL);
 	buf_printf(&what, "exits at their ordinary price, %s each",
 		   answer_duration(&units, f.n ? f.lost / f.n : 0, each));
-	return finding_push(j, &f, worst, &what);
+	return finding_push(j, &f, &what);
 }
 
 static int finding_order(const void *a, const void *b)
@@ -473,36 +435,31 @@ int findings_join(struct finding_job **out, struct reading *r)
 		return ret;
 	j->why->steps = r->steps;
 	ret = reading_states(r, STATES_VCPUS | STATES_GUEST_TASKS, finding_span, j);
-	ret = ret ?: reading_exits(r, NULL) ?: tails_open(&j->tails, r->in, r->timeline);
+	j->states = r->states;
+	ret = ret ?: exits_open(&j->exits, r->in, r->timeline, r->steps, r->states, NULL);
+	ret = ret ?: tails_open(&j->tails, r);
 	if (ret)
 		return ret;
-	j->exits = r->exits;
-	tails_join(j->tails, r);
+	reading_add(r, exits_part(j->exits));
 	return 0;
 }
 
 int findings_end(struct finding_job *j, struct findings *f)
 {
 	uint64_t shown[EXITS_TABLES];
-	int ret = 0;
+	int ret;
 
 	j->to = f;
 	for (size_t k = 0; k < 2; k++) {
 		j->price[k] = histogram_at(&j->exits_of[k], 0.5);
 		j->price[k] = j->price[k] < PRICE_MOST ? j->price[k] : PRICE_MOST;
 	}
-	for (struct finding_vcpu *v = j->v; v < j->v + j->n && !ret; v++) {
-		struct finding open = { .lost = v->undecided, .n = 1, .next = "hyptrace sync" };
-		struct buf what = { 0 };
-
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
 		finding_exit_over(j, v, false);
 		f->wall += v->wall;
-		open.share = v->wall ? (double)v->undecided / (double)v->wall : 0;
-		buf_addstr(&what, why_kind_advice(WHY_UNDECIDED));
-		ret = finding_push(j, &open, v, &what);
+		f->apart |= v->known;
 	}
-	ret = ret ?: finding_moves(j);
-	ret = ret ?: finding_exits(j, shown);
+	ret = finding_moves(j) ?: finding_exits(j, shown);
 	for (uint32_t i = 0; i < j->why->n_causes && !ret; i++)
 		ret = finding_cause(j, i, shown);
 	ret = ret ?: finding_waits(j);
@@ -519,6 +476,7 @@ void findings_close(struct finding_job *j)
 	if (!j)
 		return;
 	tails_close(j->tails);
+	exits_close(j->exits);
 	free(j->v);
 	free(j->places);
 	free(j->tasks);

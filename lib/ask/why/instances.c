@@ -5,14 +5,14 @@
 
 int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset)
 {
-	static const unsigned int kinds[] = { WHY_OTHERS, STATE_UNKNOWN, WHY_UNDECIDED };
+	static const unsigned int kinds[] = { WHY_OTHERS, STATE_UNKNOWN, WHY_UNDECIDED, WHY_LOST };
 	struct why *w = calloc(1, sizeof(*w));
 	int ret = 0;
 
 	if (!w)
 		return -ENOMEM;
 	*w = (struct why){ .in = in, .preset = preset, .stride = 1 };
-	for (uint32_t i = CAUSE_OTHERS; i <= CAUSE_UNDECIDED && !ret; i++) {
+	for (uint32_t i = CAUSE_OTHERS; i <= CAUSE_LOST && !ret; i++) {
 		const struct why_cause cause = why_cause_plain(kinds[i]);
 
 		ret = why_cause_of(w, &cause) == i ? 0 : -ENOMEM;

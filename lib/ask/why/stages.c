@@ -21,6 +21,7 @@ static const struct why_parts {
 	{ "virtio", 0, { WHY_OF_BEGIN, WHY_OF_END, WHY_OF_BEGIN, WHY_OF_END }, 8 },
 	/* until it fires a timer waits for the time that it was set to */
 	{ "timer", 1, { WHY_OF_ROW, WHY_OF_ROW, WHY_OF_END }, 2 },
+	{ "kick", 1, { 0, WHY_OF_END, WHY_OF_END }, 2 }, /* from the injection on */
 	{ "hypercall", 0, { WHY_OF_ROW }, 0 },
 	{ "abort", 0, { WHY_OF_ROW, WHY_OF_ROW }, 0 },
 	{ NULL, 0, { WHY_OF_END }, 0 }, /* --from and --to */
@@ -79,17 +80,13 @@ static struct why_lane *why_lane_find(const struct why *w, const struct latency_
 
 static int why_lane_add(struct why *w, const struct latency_key *key, const struct why_stage *stage)
 {
-	static const struct why_lane empty;
-	struct why_lane *lane = why_lane_find(w, key);
+	size_t i;
 
-	if (!lane) {
-		if (array_push(&w->lanes, &w->n_lanes, &empty, sizeof(empty)) ||
-		    latency_keys_add(&w->keys, key))
-			return -ENOMEM;
-		w->scopes |= 1u << (key->scope >> 32);
-		lane = &w->lanes[w->n_lanes - 1];
-	}
-	return array_push(&lane->v, &lane->n, stage, sizeof(*stage));
+	if (latency_keys_reach(&w->keys, key, &i) ||
+	    array_reach(&w->lanes, &w->n_lanes, i + 1, sizeof(*w->lanes)))
+		return -ENOMEM;
+	w->scopes |= 1u << (key->scope >> 32);
+	return array_push(&w->lanes[i].v, &w->lanes[i].n, stage, sizeof(*stage));
 }
 
 /* The vCPU that a host's thread is. */
@@ -166,7 +163,7 @@ static int why_stage_order(const void *a, const void *b)
 
 void why_lanes_sort(struct why *w)
 {
-	for (size_t i = 0; i < w->n_lanes; i++)
+	for (size_t i = 0; i < w->keys.n; i++)
 		qsort(w->lanes[i].v, w->lanes[i].n, sizeof(*w->lanes[i].v), why_stage_order);
 }
 

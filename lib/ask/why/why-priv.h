@@ -59,7 +59,7 @@ int why_stages_span(void *ctx, const struct state_span *s);
 int why_states(struct why *w, unsigned int owners, state_listener *span, void *ctx);
 
 /* Numbers of causes that are always there. */
-enum { CAUSE_OTHERS, CAUSE_UNKNOWN, CAUSE_UNDECIDED };
+enum { CAUSE_OTHERS, CAUSE_UNKNOWN, CAUSE_UNDECIDED, CAUSE_LOST };
 /* Its number; beyond WHY_CAUSES_MAX that of others; UINT32_MAX: no memory. */
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 /* A cause without further members. */
@@ -94,14 +94,16 @@ static inline void finding_part_add(struct finding_part *p, uint64_t from, uint6
 /* A vCPU's time by cause; of STATE_HOST whole exits, with their time in the hypervisor and the firmware. */
 struct finding_vcpu {
 	struct state_owner owner;
-	uint64_t wall, undecided;
-	uint64_t open; /* ns that are not known since it last was */
+	bool known;    /* at any time */
+	uint64_t from; /* what came before does not count */
+	uint64_t wall;
 	struct finding_exit_open {
 		uint64_t ns;	/* in the kernel and below since it left its guest, or woke up */
 		uint32_t cause; /* its reason; 0: none yet */
 		uint64_t vmm;	/* ns */
 		bool halted;	/* the guest */
 	} exit;
+	struct finding_part open[2]; /* not known since it last was: nothing was lost, or events were */
 	struct finding_part by[WHY_CAUSES_MAX];
 	struct finding_part ordinary; /* of exits in no finding */
 	struct finding_part part;     /* of what is summed up */
@@ -136,7 +138,8 @@ struct finding_job {
 	struct finding_task *tasks;
 	size_t n_tasks;
 	struct map by_task;
-	const struct exits *exits;
+	const struct states *states;
+	struct exits *exits;	    /* of what is covered */
 	bool halts[WHY_CAUSES_MAX]; /* exits of that reason */
 	/* exits that the kernel handles, and those after which the guest halts */
 	struct histogram exits_of[2];
@@ -148,18 +151,21 @@ struct finding_job {
 
 /* The vCPU that is that CPU of the guest's file, and has known time; NULL: there is none. */
 struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
-/* Adds f, if its share is FINDING_LEAST, with these words, which are released; vcpu: lost most. -ENOMEM. */
-int finding_push(const struct finding_job *j, struct finding *f, const struct finding_vcpu *vcpu,
-		 struct buf *what);
+/*
+ * Adds the vCPUs' parts up in f: what is beyond the price of those that are dear, and of a storm all. It is
+ * on the vCPU that lost the greatest share of its time; share 0: none lost any. The parts are empty then.
+ */
+void finding_sum(const struct finding_job *j, struct finding *f, enum finding_class class);
+/* Adds f, if its share is FINDING_LEAST, with these words, which are released. -ENOMEM. */
+int finding_push(const struct finding_job *j, struct finding *f, struct buf *what);
 
 /* Chains of presets from the host into a guest, read by a pass of the caller's. */
-#define TAILS_MAX 3
+#define TAILS_MAX 4
 struct tail; /* opaque, TAILS_MAX of them */
 
 /* Those that the files have all events for. -ENOMEM. tails_close takes NULL. */
-int tails_open(struct tail **out, const struct inputs *in, struct timeline *t);
+int tails_open(struct tail **out, struct reading *r);
 void tails_close(struct tail *t);
-void tails_join(struct tail *t, struct reading *r);
 /* After the pass: their findings. -ENOMEM. */
 int tails_find(struct tail *t, const struct finding_job *j);
 

@@ -20,6 +20,7 @@ enum why_kind {
 	 */
 	WHY_UNDECIDED = STATES, /* within the clocks' bounds */
 	WHY_INJECTION,		/* the guest runs, and does not know of the interrupt yet */
+	WHY_LOST,		/* unknown, and events were lost meanwhile */
 	WHY_OTHERS,		/* all causes beyond WHY_CAUSES_MAX */
 	WHY_TOTAL,
 	WHY_KINDS
@@ -102,10 +103,16 @@ int why_compare(const struct why *w, double tail, struct why_comparison *c);
 
 /* "preempted by hog-620 on CPU 2", "hypervisor (host_abort)". */
 void why_cause_text(const struct why *w, const struct why_cause *c, struct buf *out);
-/* "preempted", "hypervisor": one word for each kind. */
-const char *why_kind_name(unsigned int kind);
-/* The meaning of a cause of that kind, or events to record; NULL: it needs no word. */
-const char *why_kind_advice(unsigned int kind);
+/* Kinds of time: without a price; exits, and those after which the guest halts; wake-ups of CPUs, other parts
+ * of exits, and accesses to devices, of which the VMM may handle some. */
+enum finding_class { OF_ALL, OF_EXITS, OF_HALTS, OF_WAKES, OF_PARTS, OF_ACCESSES };
+
+const struct why_kind_words {
+	const char *name;   /* "preempted", "hypervisor": one word */
+	const char *advice; /* its meaning, or events to record; NULL: it needs no word */
+	const char *next;   /* a finding's; NULL: it takes no time from a vCPU */
+	enum finding_class class;
+} * why_kind(unsigned int kind);
 
 /* ---- without a question --------------------------------------------------------------------------- */
 
@@ -134,7 +141,8 @@ struct finding {
 struct findings {
 	struct finding *v;
 	size_t n;
-	uint64_t wall;	  /* ns of all vCPUs; 0: the files show none */
+	uint64_t wall;	  /* ns of all vCPUs; 0: the files show none, or */
+	bool apart;	  /* ... the buffers that show them have no time in common */
 	size_t n_context; /* after these: what exits cost ordinarily, and what the recorder took */
 };
 

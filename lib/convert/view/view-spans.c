@@ -69,21 +69,6 @@ static bool view_label_same(const void *array, size_t index, const void *wanted)
 	return !memcmp((const struct view_label *)array + index, wanted, sizeof(struct view_label));
 }
 
-/* The index of an entry without padding that is or becomes one of an array's. Inline: each span has two. */
-static inline int view_index(struct map *m, uint32_t hash, map_same *same, void *array, size_t *n,
-			     const void *entry, size_t size, uint32_t *index)
-{
-	void *entries;
-	size_t at;
-
-	memcpy(&entries, array, sizeof(entries));
-	at = map_find(m, hash, same, entries, entry);
-	if (at == MAP_NONE && map_push(m, hash, array, n, entry, size))
-		return -ENOMEM;
-	*index = (uint32_t)(at == MAP_NONE ? *n - 1 : at);
-	return 0;
-}
-
 static bool view_cell_same(const void *array, size_t index, const void *wanted)
 {
 	const struct view_cell *a = (const struct view_cell *)array + index, *b = wanted;
@@ -169,14 +154,17 @@ int view_add(struct view *v, const struct view_lane *lane, const struct view_lab
 	uint64_t of_words = (uint64_t)label->reason << 32 | (label->task << 8 ^ label->other << 4);
 	uint32_t lane_hash = map_hash(map_hash(of_lane) ^ (lane->name << 3 | lane->kind));
 	uint32_t label_hash = map_hash(map_hash(of_words) ^ of_tasks ^ (label->state << 8 ^ label->class));
+	size_t at[2];
 
 	if (v->bad ||
-	    view_index(&v->by_lane, lane_hash, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
-		       &span.lane) ||
-	    view_index(&v->by_label, label_hash, view_label_same, &v->labels, &v->n_labels, label,
-		       sizeof(*label), &span.label) ||
+	    map_reach(&v->by_lane, lane_hash, view_lane_same, &v->lanes, &v->n_lanes, lane, sizeof(*lane),
+		      &at[0]) ||
+	    map_reach(&v->by_label, label_hash, view_label_same, &v->labels, &v->n_labels, label,
+		      sizeof(*label), &at[1]) ||
 	    (!v->full && v->n_spans == 2 * VIEW_SPANS && view_fold(v, VIEW_SPANS)))
 		return -ENOMEM;
+	span.lane = (uint32_t)at[0];
+	span.label = (uint32_t)at[1];
 	if (v->folded && span.to - span.from <= v->least)
 		return view_sum(v, &span);
 	if (array_reach(&v->spans, &v->spans_room, v->n_spans + 1, sizeof(*v->spans)))
