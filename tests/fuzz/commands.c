@@ -6,15 +6,9 @@
 #include "draft.h"
 
 #include "../../cmd/cmd.h"
+#include "../leaks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* What libtraceevent leaks where it refuses a format is lost with the process. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libtraceevent";
-}
 
 /* FILE0, FILE1, TEXT, OUT and TABLES stand for paths. */
 static const char *const lines[] = {

@@ -13,6 +13,7 @@
 #include "read/tepfile.h"
 #include "base/array.h"
 #include "base/cursor.h"
+#include "../leaks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,13 +23,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FIRST_ID	 100
 #define PICK(c, v)	 (v)[cursor_u8(c) % ARRAY_SIZE(v)]
 #define RARELY(c, v, or) (cursor_u8(c) % 32 == 31 ? PICK(c, or) : PICK(c, v))
-
-/* libtraceevent's parser forgets words of what it cannot read. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libtraceevent.so\n";
-}
 
 /* All fields are in each event, most of types that the grammar can use. */
 static const char *const names[] = { "a", "b", "n", "d", "r", "z", "mac", "ip", "common_pid" };

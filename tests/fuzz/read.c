@@ -13,15 +13,9 @@
 #include "read/timeline.h"
 #include "read/print.h"
 #include "read/filetime.h"
+#include "../leaks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* What libtraceevent leaks where it refuses a format is lost with the process. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libtraceevent";
-}
 
 struct reading {
 	bool raw;

@@ -7,15 +7,9 @@
 #include <unistd.h>
 
 #include "ask/sql/sql.h"
+#include "../leaks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* What libtraceevent leaks where it refuses a format is lost with the process. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libtraceevent";
-}
 
 #define ROWS_MAX 200
 

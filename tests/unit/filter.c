@@ -15,6 +15,7 @@
 #include "base/field.h"
 #include "base/array.h"
 #include "base/strings.h"
+#include "../leaks.h"
 
 #define DATA	   "tests/data/"
 #define KEPT	   6  /* of an event's real records */
@@ -23,13 +24,6 @@
 /* In front of the judge's record is a byte that it reads; behind it are zeros. */
 #define FRONT 64
 #define BACK  (1 << 19)
-
-/* libtraceevent loses the parenthesis behind a "!", and parts of some formats. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:__vasprintf_internal\nleak:libtraceevent\n";
-}
 
 /* ---- chance ------------------------------------------------------------------------- */
 

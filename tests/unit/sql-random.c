@@ -11,19 +11,13 @@
 
 #include "ask/sql/sql-priv.h"
 #include "base/array.h"
+#include "../leaks.h"
 
 #define TABLES_MAX  40
 #define COLUMNS_MAX 40
 #define SAMPLES	    48
 #define PLAIN_OPS   8000000 /* of SQLite's machine for a query: more take too long */
 #define SECONDS	    20	    /* for a query over the files */
-
-/* libtraceevent loses parts of some filters, which the table of latencies has. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:__vasprintf_internal\nleak:libtraceevent\n";
-}
 
 struct column {
 	char *name;

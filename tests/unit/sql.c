@@ -4,6 +4,7 @@
 
 #include "ask/latency/latency.h"
 #include "ask/sql/sql-priv.h"
+#include "../leaks.h"
 
 /* ---- queries ---------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 
 #include "read/text.h"
 #include "base/array.h"
+#include "../leaks.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* the plain program has them all */
 #define JUDGE_RECORDS 250
@@ -31,13 +32,6 @@ struct judge {
 	size_t n_seen;
 	bool verbose;
 };
-
-/* libtraceevent's parser loses a word where it cannot read a format of the kernel's. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libtraceevent";
-}
 
 /* What takes a judge most of his time: libtraceevent asks for 4 KiB to print a word. */
 const char *__asan_default_options(void);

@@ -4,13 +4,7 @@
 
 #include "ask/why/why-priv.h"
 #include "read/part.h"
-
-/* libtraceevent loses parts of some filters. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:__vasprintf_internal\nleak:libtraceevent\n";
-}
+#include "../leaks.h"
 
 static const struct {
 	const char *host, *guest;

@@ -163,7 +163,7 @@ int parquet_chunk_cells(struct parquet_chunk *k, const struct parquet_column *c,
 		for (; end < n && one->kind == CELL_NUMBER && v[end].kind == CELL_NUMBER; end++)
 			*numbers++ = (uint64_t)v[end].number;
 		if (end == i) {
-			word = chunk_word(k, c, one->text, SIZE_MAX, one->kind == CELL_TEXT);
+			word = chunk_word(k, c, one->text, PTRDIFF_MAX, one->kind == CELL_TEXT);
 			do
 				*words++ = word;
 			while (++end < n && one->kind == CELL_TEXT && v[end].kind == CELL_TEXT &&
