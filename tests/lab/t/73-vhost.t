@@ -88,7 +88,8 @@ done
 # ---- why ----------------------------------------------------------------------------------
 
 found=$("$hyptrace" why -q "$out/user.dat")
-like "$(head -n 1 <<<"$found")" '^1\. exits for MMIO at 0x[0-9a-f]+:W: .* ([5-9]|[0-9]{2,})\.[0-9] % of Guest:[01]$' \
+# a share of the time that a packet takes, which is longer on a busy machine
+like "$(grep -m 1 '^1\.' <<<"$found")" '^1\. exits for MMIO at 0x[0-9a-f]+:W: .* ([3-9]|[0-9]{2,})\.[0-9] % of Guest:[01]$' \
 	"without ioeventfd why names the address to which notifications are written first" || diag "$found"
 
 done_testing
