@@ -40,7 +40,7 @@ run '
 	echo 0 >$hyp/events/hypervisor/hyp_enter/enable
 	cat $hyp/buffer_size_kb
 	begin loaded.dat -B hyp || exit'"$stand_still"'
-	s=$?; cat $hyp/buffer_size_kb; exit $s'
+	s=$?; within 10 grep -q "(unloaded)" $hyp/buffer_size_kb; cat $hyp/buffer_size_kb; exit $s'
 recorded "a recording where unread events were left"
 is "$output" "7 (loaded)"$'\n'"7 (unloaded)" "the buffer was loaded, and is not any more"
 like "$stderr" 'hyp: hypervisor held events that nobody had read: they are cleared' "what was in it is told"
@@ -59,9 +59,13 @@ reports "$out/killed.dat" '^ *hyp: .* hyp_exit: *$' "its file is readable"
 
 # ---- losses without a number ---------------------------------------------------------------------
 
-run '
-	begin lost.dat -B hyp -b 7 || exit'"$stand_still"' || exit
-	cp lost.dat /mnt/out'
+# a loss has no number where its page has no room for one, which is as it comes
+for _ in 1 2 3 4 5; do
+	run '
+		begin lost.dat -B hyp -b 7 || exit'"$stand_still"' || exit
+		cp lost.dat /mnt/out'
+	[[ $stderr != *"at least "* ]] || break
+done
 recorded "the same in 7 KiB"
 like "$stderr" ' hyp [0-9]+ events, [^;]* \(at least [0-9]+ lost\)' "it lost more than it can count" || diag "$stderr"
 like "$stderr" '^hyptrace: hyp: at least [0-9]+ events LOST' "and says so"
