@@ -306,16 +306,14 @@ static int take_host_event(struct points *p, const struct page_event *ev)
 			continue;
 		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
 			p->coarse = false;
-		if (k->blind) {
-			p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
-			return take_blind(p, ev, i, 0);
-		}
-		if (k->kind == SYNC_HYP && event_get(ev, k->reason) != k->want)
+		if (k->kind == SYNC_HYP && !k->blind && event_get(ev, k->reason) != k->want)
 			return 0;
+		p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
+		if (k->blind)
+			return take_blind(p, ev, i, 0);
 		one.pid = (int32_t)event_get(ev, k->vcpu.size && k->kind == SYNC_HYP ? k->vcpu : k->pid);
 		if (!one.pid)
 			one.pid = (int32_t)event_get(ev, k->pid);
-		p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
 		if (one.pid <= 0)
 			return 0;
 		p->n_kind[one.kind]++;
