@@ -153,6 +153,14 @@ struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest
 	return NULL;
 }
 
+struct finding_vcpu *finding_thread_of(const struct finding_job *j, uint32_t input, int32_t pid)
+{
+	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++)
+		if (v->owner.input == input && v->owner.pid == pid && v->wall)
+			return v;
+	return NULL;
+}
+
 #define DEAR_TIMES 10 /* an exit that takes so many times its price is dear */
 
 void finding_sum(const struct finding_job *j, struct finding *f, enum finding_class class)

@@ -88,8 +88,8 @@ static int finding_exit_over(struct finding_job *j, struct finding_vcpu *v, bool
 }
 
 /*
- * What not all buffers cover does not count; there, time that is unknown before the first known span, or
- * after the last one, was not recorded on purpose.
+ * Only the time counts that all buffers cover. Of that, what is unknown before the first known span, or after
+ * the last one, was not recorded on purpose.
  */
 static int finding_span(void *ctx, const struct state_span *whole)
 {
@@ -321,9 +321,7 @@ static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLE
 	int ret = v && of ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n_vcpus && !ret; i++)
-		for (struct finding_vcpu *k = j->v; k < j->v + j->n; k++)
-			if (k->owner.input == vcpus[i].input && k->owner.pid == vcpus[i].pid && k->wall)
-				of[i] = k;
+		of[i] = finding_thread_of(j, (uint32_t)vcpus[i].input, vcpus[i].pid);
 	for (size_t i = 0; i < n_rows && !ret; i++)
 		if (rows[i].table != EXITS_REASON && rows[i].handled.n && of[rows[i].vcpu])
 			v[n++] = &rows[i];

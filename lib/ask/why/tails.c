@@ -144,10 +144,11 @@ static int tail_kicks(const struct finding_job *j, const struct tail *t, const s
 	bool one = true; /* CPU of all vCPUs */
 
 	for (size_t i = 0; i < n; i++) {
+		struct finding_vcpu *k = finding_thread_of(j, v[i].input, v[i].pid);
+
 		one &= v[i].on == v->on;
-		for (struct finding_vcpu *k = j->v; k < j->v + j->n; k++)
-			if (k->owner.input == v[i].input && k->owner.pid == v[i].pid && k->wall)
-				finding_part_add(&k->part, v[i].to - v[i].took, v[i].to);
+		if (k)
+			finding_part_add(&k->part, v[i].to - v[i].took, v[i].to);
 	}
 	finding_sum(j, &f, OF_ALL);
 	buf_printf(&what, "interrupt %llu", (unsigned long long)v->irq);

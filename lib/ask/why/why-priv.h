@@ -151,6 +151,8 @@ struct finding_job {
 
 /* The vCPU that is that CPU of the guest's file, and has known time; NULL: there is none. */
 struct finding_vcpu *finding_vcpu_of(const struct finding_job *j, uint32_t guest, uint32_t cpu);
+/* The vCPU of that thread in the host's file, likewise. */
+struct finding_vcpu *finding_thread_of(const struct finding_job *j, uint32_t input, int32_t pid);
 /*
  * Adds the vCPUs' parts up in f: what is beyond the price of those that are dear, and of a storm all. It is
  * on the vCPU that lost the greatest share of its time; share 0: none lost any. The parts are empty then.
