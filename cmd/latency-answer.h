@@ -8,7 +8,7 @@
 struct latency_question {
 	const char *from, *to, *key, *preset;
 	/* what they make */
-	bool by_default; /* no key was given: the events' meaning chooses it; NULL: they have none in common
+	bool by_default; /* no key was given: the events' meaning chooses it; key NULL: none is common to both
 			  */
 	const struct latency_preset *found; /* NULL: --from, --to */
 	char *fields[2];		    /* of --key FIELD=FIELD */

@@ -842,7 +842,7 @@ static int refuse_rows(void *ctx, size_t n)
 	return -EXDEV;
 }
 
-/* How much has been read never falls, as it would if each table was read by itself. */
+/* The part that has been read only grows: one reading makes all tables. */
 static int read_on(void *ctx, double part)
 {
 	double *before = ctx;
