@@ -128,8 +128,9 @@ struct files_opts {
 #define FILES(field) .off = offsetof(struct files_opts, field)
 /*
  * Runs such a command: opts begins with struct files_opts, whose files are all words that are no options.
- * check: prints why options do not go together, and returns false (NULL: they do). run: 0 or -errno, which is
- * printed unless it has logged an error. Returns what to exit with.
+ * check: prints why options do not go together, and returns false (NULL: they do). run: 0, an EXIT_ status,
+ * or -errno, which is printed unless it has logged an error; the log's ctx is the struct console. Returns
+ * what to exit with.
  */
 int command_read(const struct opts_table *t, int argc, char **argv, void *opts, bool (*check)(void *opts),
 		 int (*run)(void *opts, const struct log *log));
@@ -182,8 +183,8 @@ struct live;
  * begins ten seconds before what is newest. 0 or -errno, logged.
  */
 int live_wait(struct live **out, const char *output, const struct log *log);
-/* Damaged places that the readers skipped. */
-void log_damage(const struct log *log, uint64_t places);
+/* Logs damaged places that the readers skipped, if there are any: -EBADMSG then, else 0. */
+int log_damage(const struct log *log, uint64_t places);
 
 /* Messages "hyptrace: ..." on stderr; ctx is a struct console. */
 struct console {

@@ -278,10 +278,9 @@ static int latency_files(void *opts, const struct log *log)
 		ret = latency_tell(&l, o, log);
 	}
 	latency_close(found);
-	if (damaged)
-		log_damage(log, damaged);
+	ret = log_damage(log, damaged) ?: ret;
 	hyptrace_close(files);
-	return !ret && damaged ? -EBADMSG : ret;
+	return ret;
 }
 
 int cmd_latency(int argc, char **argv)

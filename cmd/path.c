@@ -259,13 +259,12 @@ static int path_files(void *opts, const struct log *log)
 	if (!ret && !j.ask.event)
 		ret = path_ask_task(&j);
 	ret = ret ?: path_search_files(&j) ?: path_answer(&j);
-	if (j.damaged)
-		log_damage(log, j.damaged);
+	ret = log_damage(log, j.damaged) ?: ret;
 	steps_close(j.steps);
 	path_release(&j.path);
 	path_window_release(&j.found.window);
 	hyptrace_close(j.files);
-	return j.damaged ? -EBADMSG : ret;
+	return ret;
 }
 
 int cmd_path(int argc, char **argv)

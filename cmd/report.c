@@ -138,8 +138,7 @@ static int info_cpus(const struct report *r, size_t input, FILE *out)
 			fputc('\n', out);
 		}
 	}
-	if (damaged)
-		log_damage(r->log, damaged);
+	log_damage(r->log, damaged);
 	return 0;
 }
 

@@ -522,17 +522,14 @@ static int stat_files(void *opts, const struct log *log)
 	const struct stat_opts *o = opts;
 	struct stat_run r = { .o = o, .log = log, .needs = stat_needs(o) };
 	struct buf out = { 0 };
-	uint64_t damaged;
 	int ret = stat_open_files(&r) ?: stat_read(&r) ?: stat_print_all(&r, o->f.form, &out) ?: print_answer(&out, log);
 
 	buf_release(&out);
 	if (!ret && o->svg)
 		ret = stat_slices_svg(&r.s, o->svg, log);
-	damaged = reading_damaged(&r.own);
-	if (!ret && damaged)
-		log_damage(log, damaged);
+	ret = ret ?: log_damage(log, reading_damaged(&r.own));
 	stat_release(&r);
-	return ret ?: damaged ? -EBADMSG : 0;
+	return ret;
 }
 
 int cmd_stat(int argc, char **argv)

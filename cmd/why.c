@@ -450,10 +450,9 @@ static int why_run(void *opts, const struct log *log)
 		ret = why_answer(&j, &out, &damaged) ?: print_answer(&out, log);
 		buf_release(&out);
 	}
-	if (damaged)
-		log_damage(log, damaged);
+	ret = log_damage(log, damaged) ?: ret;
 	hyptrace_close(files);
-	return damaged ? -EBADMSG : ret;
+	return ret;
 }
 
 int cmd_why(int argc, char **argv)
