@@ -162,6 +162,8 @@ int command_open(struct hyptrace **files, const struct strlist *paths, unsigned 
 opt_set set_json, set_csv;
 /* A vsock port into a uint32_t; without an argument the agent's own. */
 opt_set set_agent_port;
+/* Of a command's struct opts_table: its rows, and how many they are. */
+#define OPT_ROWS(v) .rows = v, .n = ARRAY_SIZE(v)
 /* Rows that many commands have; ...: the field of the command's options, .off = offsetof() */
 #define OPT_INPUT(...)	    OPT('i', "input", "FILE", "another way to name a file", opts_add_text, __VA_ARGS__)
 #define OPT_JSON(help, ...) OPT('j', "json", NULL, help, set_json, __VA_ARGS__)

@@ -36,8 +36,7 @@ const struct opts_table diff_table = {
 		 "the hypervisor a second, and the time they took; the states of vCPUs and the host's\n"
 		 "tasks; and which of these differ by more than the noise.\n"
 		 "\n",
-	.rows = diff_rows,
-	.n = ARRAY_SIZE(diff_rows),
+	OPT_ROWS(diff_rows),
 };
 
 int diff_files(const char *names, struct strlist *out)

@@ -77,8 +77,7 @@ const struct opts_table export_table = {
 		 "Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
 		 "the host's clock. Files of guests join their host's.\n"
 		 "\n",
-	.rows = export_rows,
-	.n = ARRAY_SIZE(export_rows),
+	OPT_ROWS(export_rows),
 };
 
 #ifndef HYPTRACE_CTF

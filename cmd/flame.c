@@ -72,8 +72,7 @@ const struct opts_table flame_table = {
 		 "function_graph, the hypervisor's functions, or its time by reason; or programs'\n"
 		 "spans, or the states of vCPUs. Files of guests join their host's.\n"
 		 "\n",
-	.rows = flame_opt_rows,
-	.n = ARRAY_SIZE(flame_opt_rows),
+	OPT_ROWS(flame_opt_rows),
 };
 
 static bool flame_check(void *opts)

@@ -44,8 +44,7 @@ const struct opts_table path_table = {
 		 "across guest and host, until nothing waited. trace.dat or the FILEs are read;\n"
 		 "files of guests join their host's.\n"
 		 "\n",
-	.rows = path_rows,
-	.n = ARRAY_SIZE(path_rows),
+	OPT_ROWS(path_rows),
 };
 
 static bool path_check(void *opts)

@@ -620,8 +620,7 @@ const struct opts_table report_table = {
 	.usage = "usage: hyptrace report [OPTION...] [FILE...]\n\n"
 		 "Prints the events of trace.dat files as text, in the order of their times.\n",
 	.foot = "\nThe grammar is that of trace-cmd-report(1).\n",
-	.rows = report_rows,
-	.n = ARRAY_SIZE(report_rows),
+	OPT_ROWS(report_rows),
 };
 
 /*

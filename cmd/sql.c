@@ -35,8 +35,7 @@ const struct opts_table sql_table = {
 		 "they come from standard input. .tables and .schema are queries, too: they list\n"
 		 "the tables, and their columns.\n"
 		 "\n",
-	.rows = sql_rows_of_options,
-	.n = ARRAY_SIZE(sql_rows_of_options),
+	OPT_ROWS(sql_rows_of_options),
 };
 
 #ifdef HYPTRACE_SQL

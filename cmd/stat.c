@@ -115,8 +115,7 @@ const struct opts_table stat_table = {
 		 "Counts the events of recordings, trace.dat or the FILEs, and adds up what exits, the\n"
 		 "hypervisor, the firmware and programs' spans took. Files of guests join their host's.\n"
 		 "\n",
-	.rows = stat_rows,
-	.n = ARRAY_SIZE(stat_rows),
+	OPT_ROWS(stat_rows),
 };
 
 /* ---- --by TIME: exits and visits to the hypervisor by slices of time, as text or a picture ---- */

@@ -518,8 +518,7 @@ const struct opts_table sync_table = {
 		 "Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
 		 "bound, and what the offsets in the files would do to causality.\n"
 		 "\n",
-	.rows = sync_rows,
-	.n = ARRAY_SIZE(sync_rows),
+	OPT_ROWS(sync_rows),
 };
 
 /* False, with a message: events lie where they cannot, or there are none to check. */

@@ -57,8 +57,7 @@ const struct opts_table top_table = {
 		 "lost, of the last second of the recording that `hyptrace record -o FILE` makes now\n"
 		 "(trace.dat). Keys: p pauses, s sorts by time or by number, v takes guests or vCPUs, q\n"
 		 "ends.\n\n",
-	.rows = top_rows,
-	.n = ARRAY_SIZE(top_rows),
+	OPT_ROWS(top_rows),
 };
 
 static void top_clock(void *ctx, const char *guest, int64_t offset, uint64_t bound)

@@ -44,8 +44,7 @@ const struct opts_table view_table = {
 		 "CPUs, the hypervisor, vCPUs and guests' tasks, and the tables of stat. It needs no\n"
 		 "network. Files of guests join their host's.\n"
 		 "\n",
-	.rows = view_rows,
-	.n = ARRAY_SIZE(view_rows),
+	OPT_ROWS(view_rows),
 };
 
 static void latency_json_row(const struct latency_answer *l, const struct latency_row *row, struct json *j)

@@ -48,8 +48,7 @@ const struct opts_table why_table = {
 		 "instances are slow. trace.dat or the FILEs are read; files of guests join their\n"
 		 "host's.\n"
 		 "\n",
-	.rows = why_rows_opts,
-	.n = ARRAY_SIZE(why_rows_opts),
+	OPT_ROWS(why_rows_opts),
 };
 
 /* The wait of a guest's task as a pair of events. */
