@@ -325,12 +325,6 @@ static int flag_events(const struct report *r, struct report_file *f, const char
 
 #define KALLSYMS_MAX (256u << 20)
 
-/* A name in a column of one line; NULL: no memory. */
-static char *make_label(const char *name)
-{
-	return strdup(ESCAPED(name));
-}
-
 /* Applies the options that need the formats: symbols, flags of events, filters. */
 static int file_finish(struct report *r, struct report_file *f)
 {
@@ -377,7 +371,7 @@ static int report_file_open(struct report *r, struct report_file *f)
 		if (hz)
 			filetime_set_hz(t, hz);
 	}
-	f->label = make_label(r->labels ? basename(f->in->path) : "");
+	f->label = strdup(ESCAPED(r->labels ? basename(f->in->path) : ""));
 	if (!f->label)
 		return -ENOMEM;
 	f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
@@ -387,7 +381,7 @@ static int report_file_open(struct report *r, struct report_file *f)
 		const struct reader_buffer *from = &f->info->buffers[f->n_buffers];
 		struct report_buffer *b = &f->buffers[f->n_buffers++];
 
-		b->label = make_label(*from->name ? from->name : f->label);
+		b->label = strdup(ESCAPED(*from->name ? from->name : f->label));
 		b->wanted = !o->buffers.n || strlist_has(&o->buffers, from->name);
 		b->shown = calloc(from->n_cpus + 1, sizeof(*b->shown));
 		if (!b->label || !b->shown)

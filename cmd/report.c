@@ -184,6 +184,7 @@ static void info_stats(const struct report_file *f, FILE *out)
 	}
 }
 
+/* Prints the facts of o->what. -EINVAL: a wrong pattern; -EBADMSG: formats that cannot be parsed; -ENOMEM. */
 static int info_file(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
@@ -240,16 +241,6 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 	}
 }
 
-/* Prints the facts of o->what. -EINVAL: a wrong pattern; -EBADMSG: formats that cannot be parsed; -ENOMEM. */
-static int report_info(const struct report *r, FILE *out)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < r->n && !ret; i++)
-		ret = info_file(r, i, out);
-	return ret;
-}
-
 /* ---- events ---- */
 
 /* Prints the answer to the options on standard output; call report_close in any case. 0 or -errno, logged. */
@@ -274,7 +265,11 @@ static int report_print(struct report *r)
 	/* -T means nothing without a filter */
 	if (ret || (filters && r->o->test_filters))
 		return ret;
-	return r->o->what == REPORT_EVENTS ? report_events_print(r) : report_info(r, stdout);
+	if (r->o->what == REPORT_EVENTS)
+		return report_events_print(r);
+	for (size_t i = 0; i < r->n && !ret; i++)
+		ret = info_file(r, i, stdout);
+	return ret;
 }
 
 #define LOOK_MS 1000
