@@ -166,24 +166,6 @@ int desc_read(const char *path, struct hypertrace_desc **desc, const struct log 
 	return ret;
 }
 
-/* Perfetto and CTF take all times for ns; other forms may have ticks. */
-static int check_ticks(const struct inputs *in, const struct log *log)
-{
-	for (size_t i = 0; i < in->n; i++) {
-		const struct input *f = &in->v[i];
-
-		if (!filetime_in_ticks(&f->time))
-			continue;
-		log_err(log,
-			"%s: times are ticks of the clock %s, whose rate neither the file (TSC2NSEC) nor its "
-			"events show: Perfetto and CTF take ns; --ts2secs HZ sets the rate, --json keeps "
-			"ticks",
-			f->path, f->time.clock);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 #ifdef HYPTRACE_SQL
 
 /* A signal handler has no argument. */
@@ -315,10 +297,16 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	const char *path = o->perfetto ? o->perfetto : o->output ? o->output : "-";
 	const struct inputs *in = handle_inputs(e->files);
 	struct outfile out;
-	int ret = o->perfetto || o->ctf ? check_ticks(in, e->log) : 0;
+	int ret;
 
-	if (ret)
-		return ret;
+	/* Perfetto and CTF take all times for ns; other forms may have ticks. */
+	for (const struct input *f = in->v; f < in->v + in->n && (o->perfetto || o->ctf); f++)
+		if (filetime_in_ticks(&f->time))
+			return log_fail(e->log, -EINVAL,
+					"%s: times are ticks of the clock %s, whose rate neither the file "
+					"(TSC2NSEC) nor its events show: Perfetto and CTF take ns; "
+					"--ts2secs HZ sets the rate, --json keeps ticks",
+					f->path, f->time.clock);
 	if (o->tables.n)
 		return export_tables(e, o);
 	e->job.in = in;

@@ -87,20 +87,6 @@ struct path_job {
 	uint64_t damaged;
 };
 
-static int path_ask_machine(struct path_job *j)
-{
-	const struct path_opts *o = j->o;
-	const char *wanted = o->guest || o->event.name ? o->guest : "host"; /* as answers call it */
-	size_t i = 0;
-
-	while (wanted && i < j->in->n && strcmp(j->in->v[i].guest ? j->in->v[i].machine : "host", wanted))
-		i++;
-	if (o->guest && i == j->in->n)
-		return log_fail(j->log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
-	j->ask.input = !wanted ? SIZE_MAX : i < j->in->n ? i : 0;
-	return 0;
-}
-
 struct path_naming {
 	const char *name;
 	const struct steps *steps;
@@ -243,17 +229,25 @@ static int path_files(void *opts, const struct log *log)
 {
 	const struct path_opts *o = opts;
 	struct path_job j = { .o = o, .log = log, .path.max = o->hops };
+	const char *wanted = o->guest || o->event.name ? o->guest : "host"; /* as answers call it */
 	int ret = command_open(&j.files, &o->f.files, 0, &o->f.times, log);
 
 	if (!ret) {
+		size_t i = 0;
+
 		j.in = handle_inputs(j.files);
+		while (wanted && i < j.in->n &&
+		       strcmp(j.in->v[i].guest ? j.in->v[i].machine : "host", wanted))
+			i++;
+		j.ask.input = !wanted ? SIZE_MAX : i < j.in->n ? i : 0;
 		j.ask.event = o->event.name ? &o->event : NULL;
 		j.ask.nth = o->nth;
 		j.ask.time = o->time;
 		if (!o->event.name && inputs_in_ticks(j.in) && parse_u64(o->at, &j.ask.time))
 			ret = log_fail(log, -EINVAL,
 				       "times of these files are ticks: give --at in ticks, without a unit");
-		ret = ret ?: path_ask_machine(&j);
+		else if (o->guest && i == j.in->n)
+			ret = log_fail(log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
 	}
 	if (!ret && !j.ask.event)
 		ret = path_ask_task(&j);

@@ -193,18 +193,6 @@ static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 #endif
 }
 
-static int top_once(struct top *t)
-{
-	struct buf text = { 0 };
-	bool ended;
-	int ret;
-
-	usleep((useconds_t)t->o->window * 1000);
-	ret = top_look(t, &text, &ended) ?: print_answer(&text, t->log);
-	buf_release(&text);
-	return ret;
-}
-
 static int top_screens(struct top *t)
 {
 	struct buf text = { 0 };
@@ -239,6 +227,8 @@ static int top_run(void *opts, const struct log *log)
 {
 	const struct top_opts *o = opts;
 	struct top t = { .o = o, .log = log, .view = { .by_time = true, .vcpus = true } };
+	struct buf text = { 0 };
+	bool ended;
 	int ret = live_wait(&t.live, o->f.files.v[0], log);
 
 	if (ret)
@@ -249,7 +239,14 @@ static int top_run(void *opts, const struct log *log)
 		goto out;
 	}
 	snprintf(t.path, sizeof(t.path), "/proc/self/fd/%d", t.fd);
-	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log) ?: o->once ? top_once(&t) : top_screens(&t);
+	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log);
+	if (!ret && o->once) {
+		usleep((useconds_t)o->window * 1000);
+		ret = top_look(&t, &text, &ended) ?: print_answer(&text, log);
+		buf_release(&text);
+	} else if (!ret) {
+		ret = top_screens(&t);
+	}
 	close(t.fd);
 out:
 	live_close(t.live);

@@ -47,23 +47,6 @@ const struct opts_table view_table = {
 	OPT_ROWS(view_rows),
 };
 
-static void latency_json_row(const struct latency_answer *l, const struct latency_row *row, struct json *j)
-{
-	const struct histogram *h = &row->stages[l->q->plan.n_points - 1];
-	uint64_t from, to, n;
-	char key[LATENCY_ROW_NAME];
-
-	json_object(j);
-	json_key_str(j, "key", latency_row_name(l, row, key));
-	json_key_u64(j, "p50", histogram_at(h, 0.5));
-	json_key_u64(j, "p99", histogram_at(h, 0.99));
-	json_key_array(j, "buckets");
-	for (size_t at = 0; histogram_next(h, &at, &from, &to, &n);)
-		JSON_ROW(j, from, to, n);
-	json_array_end(j);
-	json_object_end(j);
-}
-
 static int latency_json_preset(const struct inputs *in, const struct latency_preset *p, struct json *j,
 			       uint64_t *damaged)
 {
@@ -87,9 +70,23 @@ static int latency_json_preset(const struct inputs *in, const struct latency_pre
 		json_key_str(j, "preset", p->name);
 		json_key_str(j, "summary", p->summary);
 		json_key_array(j, "rows");
-		for (size_t i = 0; i < l.found.n_rows; i++)
-			if (l.found.rows[i].stages[q.plan.n_points - 1].n)
-				latency_json_row(&l, &l.found.rows[i], j);
+		for (size_t i = 0; i < l.found.n_rows; i++) {
+			const struct histogram *h = &l.found.rows[i].stages[q.plan.n_points - 1];
+			uint64_t from, to, in_bucket;
+			char key[LATENCY_ROW_NAME];
+
+			if (!h->n)
+				continue;
+			json_object(j);
+			json_key_str(j, "key", latency_row_name(&l, &l.found.rows[i], key));
+			json_key_u64(j, "p50", histogram_at(h, 0.5));
+			json_key_u64(j, "p99", histogram_at(h, 0.99));
+			json_key_array(j, "buckets");
+			for (size_t at = 0; histogram_next(h, &at, &from, &to, &in_bucket);)
+				JSON_ROW(j, from, to, in_bucket);
+			json_array_end(j);
+			json_object_end(j);
+		}
 		json_array_end(j);
 		json_object_end(j);
 	}
