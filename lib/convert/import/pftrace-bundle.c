@@ -100,9 +100,9 @@ static int take_numbers(struct compact_list *l, const struct wire_field *f)
 static int take_compact(struct bundle *b, struct cursor c)
 {
 	struct wire_field f;
-	int ret;
+	int ret = 0;
 
-	while ((ret = wire_next(&c, &f)) == 1) {
+	while (ret >= 0 && (ret = wire_next(&c, &f)) == 1) {
 		if (f.number == INTERN_TABLE) {
 			struct bundle_text t = { f.data, f.len };
 
@@ -112,8 +112,6 @@ static int take_compact(struct bundle *b, struct cursor c)
 		} else if (f.number < COMPACT_END) {
 			ret = take_numbers(&b->lists[f.number], &f);
 		}
-		if (ret < 0)
-			return ret;
 	}
 	return ret;
 }
@@ -144,9 +142,9 @@ static int add_compact(struct bundle *b, unsigned int times, unsigned int last, 
 static int bundle_take(struct bundle *b, struct cursor c)
 {
 	struct wire_field f;
-	int ret;
+	int ret = 0;
 
-	while ((ret = wire_next(&c, &f)) == 1) {
+	while (ret >= 0 && (ret = wire_next(&c, &f)) == 1) {
 		if (f.number == BUNDLE_EVENT && f.is_bytes)
 			ret = take_event(b, wire_message(&f));
 		else if (f.number == BUNDLE_COMPACT && f.is_bytes)
@@ -159,8 +157,6 @@ static int bundle_take(struct bundle *b, struct cursor c)
 			b->clock = f.v;
 		else if ((f.number == BUNDLE_LOST && f.v) || f.number == BUNDLE_ERROR)
 			b->lost[0] = true;
-		if (ret < 0)
-			return ret;
 	}
 	b->lost[1] = b->lost[0];
 	return ret ?: add_compact(b, SWITCH_TIMESTAMP, SWITCH_NEXT_COMM, PFT_SCHED_SWITCH) ?:
