@@ -161,24 +161,14 @@ int set_part(void *ctx, const struct opt *o, const char *arg, struct opts_error 
 		       : 0;
 }
 
-static int set_form(void *ctx, const struct opt *o, enum answer_form form, struct opts_error *err)
+int set_form(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	enum answer_form *set = (enum answer_form *)((char *)ctx + o->off);
+	enum answer_form *set = (enum answer_form *)((char *)ctx + o->off), form = (enum answer_form)o->flags;
 
 	if (*set != ANSWER_TEXT && *set != form)
 		return opts_error(err, "specify either --json or --csv");
 	*set = form;
 	return 0;
-}
-
-int set_json(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	return set_form(ctx, o, ANSWER_JSON, err);
-}
-
-int set_csv(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	return set_form(ctx, o, ANSWER_CSV, err);
 }
 
 int set_agent_port(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)

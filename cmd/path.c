@@ -31,7 +31,7 @@ static const struct opt path_rows[] = {
 		     .min = 1, .max = INT64_MAX),
 	OPT('m', "hops", "N", "hops at most (50)", opts_set_number, PATH(hops), .min = 1, .max = 10000),
 	OPT_JSON("as JSON", FILES(form)),
-	OPT('c', "csv", NULL, "as CSV", set_csv, FILES(form)),
+	OPT('c', "csv", NULL, "as CSV", set_form, FILES(form), .flags = ANSWER_CSV),
 	OPT_FILES(FILES),
 };
 
