@@ -390,22 +390,6 @@ static int flame_write(struct flame_command *c)
 	return !ret && text ? flame_write_to(c, c->output ?: "-", flame_write_text) : ret;
 }
 
-/* Each file that is no guest's begins a recording. */
-static int flame_check_sides(const struct flame_command *c, const struct inputs *in)
-{
-	size_t hosts = 0;
-
-	for (size_t i = 0; i < in->n; i++)
-		hosts += !in->v[i].guest;
-	if (!c->diff || (hosts == 2 && !in->v[0].guest))
-		return 0;
-	log_err(c->log,
-		"--diff needs two recordings, each a host's file followed by those of its guests; here are "
-		"%zu hosts' files",
-		hosts);
-	return -EINVAL;
-}
-
 /* -ENODATA: there are no stacks. */
 static int flame_read(struct flame_command *c)
 {
@@ -456,11 +440,21 @@ int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged)
 static int flame_run(void *opts, const struct log *log)
 {
 	struct flame_command *c = opts;
+	size_t hosts = 0;
 	int ret = command_open(&c->handle, &c->f.files, 0, &c->f.times, log);
 
 	c->log = log;
 	c->in = ret ? NULL : handle_inputs(c->handle);
-	ret = ret ?: flame_check_sides(c, c->in) ?: flame_read(c);
+	/* each file that is no guest's begins a recording */
+	for (size_t i = 0; c->in && i < c->in->n; i++)
+		hosts += !c->in->v[i].guest;
+	if (!ret && c->diff && (hosts != 2 || c->in->v[0].guest))
+		ret = log_fail(
+			log, -EINVAL,
+			"--diff needs two recordings, each a host's file followed by those of its guests; "
+			"here are %zu hosts' files",
+			hosts);
+	ret = ret ?: flame_read(c);
 	if (ret == -ENODATA)
 		log_err(log, "no stacks in these files; record with --profile 99 or -T");
 	ret = ret ?: flame_write(c);
