@@ -24,11 +24,6 @@ struct compact_list {
 	size_t n;
 };
 
-struct bundle_text {
-	const uint8_t *data;
-	size_t len;
-};
-
 struct bundle {
 	struct pft *p;
 	struct pft_machine *m;
@@ -38,7 +33,7 @@ struct bundle {
 	uint64_t clock;
 	size_t n; /* items */
 	struct compact_list lists[COMPACT_END];
-	struct bundle_text *texts;
+	struct wire_field *texts; /* compact_sched's table of names */
 	size_t n_texts;
 };
 
@@ -103,15 +98,12 @@ static int take_compact(struct bundle *b, struct cursor c)
 	int ret = 0;
 
 	while (ret >= 0 && (ret = wire_next(&c, &f)) == 1) {
-		if (f.number == INTERN_TABLE) {
-			struct bundle_text t = { f.data, f.len };
-
+		if (f.number == INTERN_TABLE)
 			ret = f.is_bytes && b->n_texts < PFT_BUNDLE_MAX
-				      ? array_push(&b->texts, &b->n_texts, &t, sizeof(t))
+				      ? array_push(&b->texts, &b->n_texts, &f, sizeof(f))
 				      : -EBADMSG;
-		} else if (f.number < COMPACT_END) {
+		else if (f.number < COMPACT_END)
 			ret = take_numbers(&b->lists[f.number], &f);
-		}
 	}
 	return ret;
 }
