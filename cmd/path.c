@@ -160,16 +160,10 @@ static int path_ask_task(struct path_job *j)
 	return 0;
 }
 
-static int path_open_timeline(struct path_job *j, struct timeline **t)
-{
-	/* the first reading reports damage */
-	return timeline_open(t, j->in, NULL, NULL, j->found.found ? NULL : j->log);
-}
-
 static int path_search_files(struct path_job *j)
 {
 	struct timeline *t;
-	int ret = path_open_timeline(j, &t);
+	int ret = timeline_open(&t, j->in, NULL, NULL, j->log);
 
 	if (ret)
 		return ret;
@@ -210,7 +204,9 @@ static int path_answer(struct path_job *j)
 	const struct path_answer answer = { j->in, j->steps, &j->found.moment, &j->path, &j->texts };
 	struct timeline *t = NULL;
 	struct buf out = { 0 };
-	int ret = path_texts_want(&j->texts, &j->found.moment, &j->path) ?: path_open_timeline(j, &t);
+	/* the first reading has reported damage */
+	int ret = path_texts_want(&j->texts, &j->found.moment, &j->path)
+			  ?: timeline_open(&t, j->in, NULL, NULL, NULL);
 
 	ret = ret ?: path_texts(j->in, t, &j->texts);
 	/* a page that could be read before may fail now */

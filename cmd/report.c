@@ -383,16 +383,13 @@ static int take_cpus_shown(void *ctx, const struct opt *o, const char *arg, stru
 	return take_what(ctx, o, arg, err);
 }
 
-static int add_input(struct report_opts *o, const char *path)
-{
-	struct report_input input = { .path = path };
-
-	return array_push(&o->inputs, &o->n_inputs, &input, sizeof(input));
-}
-
+/* o: NULL: a word that is no option. */
 static int take_input(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	return add_input(ctx, arg);
+	struct report_input input = { .path = arg };
+	struct report_opts *r = ctx;
+
+	return array_push(&r->inputs, &r->n_inputs, &input, sizeof(input));
 }
 
 /* The file that an option after it belongs to; NULL: none yet. */
@@ -630,9 +627,9 @@ static int report_opts_parse(int argc, char **argv, struct report_opts *o, struc
 	if (ret)
 		return ret;
 	for (int i = 1; i < argc; i++)
-		if (add_input(o, argv[i]))
+		if (take_input(o, NULL, argv[i], err))
 			goto no_memory;
-	if (!o->n_inputs && add_input(o, DEFAULT_FILE))
+	if (!o->n_inputs && take_input(o, NULL, DEFAULT_FILE, err))
 		goto no_memory;
 	if (o->wakeup && o->n_inputs > 1)
 		return opts_error(err, "-w needs one file: it cannot distinguish the tasks of several");
