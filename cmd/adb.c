@@ -146,8 +146,7 @@ const struct opts_table adb_table = {
 		 "\n"
 		 "Runs hyptrace on an Android phone, and fetches what it recorded into FILE.\n"
 		 "\n",
-	.rows = adb_rows,
-	.n = ARRAY_SIZE(adb_rows),
+	OPT_ROWS(adb_rows),
 	.in_order = true,
 };
 

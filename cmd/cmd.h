@@ -128,8 +128,9 @@ struct files_opts {
 #define FILES(field) .off = offsetof(struct files_opts, field)
 /*
  * Runs such a command: opts begins with struct files_opts, whose files are all words that are no options.
- * check: prints why options do not go together, and returns false (NULL: they do). run: 0 or -errno, which is
- * printed unless it has logged an error. Returns what to exit with.
+ * check: prints why options do not go together, and returns false (NULL: they do). run: 0, an EXIT_ status,
+ * or -errno, which is printed unless it has logged an error; the log's ctx is the struct console. Returns
+ * what to exit with.
  */
 int command_read(const struct opts_table *t, int argc, char **argv, void *opts, bool (*check)(void *opts),
 		 int (*run)(void *opts, const struct log *log));
@@ -157,14 +158,16 @@ enum { COMMAND_UNLOADED = 1 << 16 }; /* the caller has settings to make before i
  */
 int command_open(struct hyptrace **files, const struct strlist *paths, unsigned int flags,
 		 const struct times_opts *times, const struct log *log);
-/* --json and --csv: into an enum answer_form, which is ANSWER_TEXT until one of them is given. */
-opt_set set_json, set_csv;
+/* --json and --csv, by the row's flags: into an enum answer_form, which is ANSWER_TEXT until one is given. */
+opt_set set_form;
 /* A vsock port into a uint32_t; without an argument the agent's own. */
 opt_set set_agent_port;
+/* Of a command's struct opts_table: its rows, and how many they are. */
+#define OPT_ROWS(v) .rows = v, .n = ARRAY_SIZE(v)
 /* Rows that many commands have; ...: the field of the command's options, .off = offsetof() */
 #define OPT_INPUT(...)	    OPT('i', "input", "FILE", "another way to name a file", opts_add_text, __VA_ARGS__)
-#define OPT_JSON(help, ...) OPT('j', "json", NULL, help, set_json, __VA_ARGS__)
-#define OPT_CSV(help, ...)  OPT(0, "csv", NULL, help, set_csv, __VA_ARGS__)
+#define OPT_JSON(help, ...) OPT('j', "json", NULL, help, set_form, .flags = ANSWER_JSON, __VA_ARGS__)
+#define OPT_CSV(help, ...)  OPT(0, "csv", NULL, help, set_form, .flags = ANSWER_CSV, __VA_ARGS__)
 #define OPT_QUIET(...)	    OPT('q', "quiet", NULL, "errors only", opts_set_flag, __VA_ARGS__)
 #define OPT_HELP	    OPT('h', "help", NULL, "this text", opts_help)
 /* The last rows of commands that read files: of their fields files, times and quiet. */
@@ -182,8 +185,8 @@ struct live;
  * begins ten seconds before what is newest. 0 or -errno, logged.
  */
 int live_wait(struct live **out, const char *output, const struct log *log);
-/* Damaged places that the readers skipped. */
-void log_damage(const struct log *log, uint64_t places);
+/* Logs damaged places that the readers skipped, if there are any: -EBADMSG then, else 0. */
+int log_damage(const struct log *log, uint64_t places);
 
 /* Messages "hyptrace: ..." on stderr; ctx is a struct console. */
 struct console {

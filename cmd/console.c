@@ -68,7 +68,8 @@ int command_read(const struct opts_table *t, int argc, char **argv, void *opts, 
 
 	if (command_files(t, argc, argv, opts, &o->files, &status) && (!check || check(opts))) {
 		console.quiet = o->quiet;
-		status = console_status(&console, run(opts, &log));
+		status = run(opts, &log);
+		status = status > 0 ? status : console_status(&console, status);
 	}
 	strlist_release(&o->files);
 	return status;
@@ -160,24 +161,14 @@ int set_part(void *ctx, const struct opt *o, const char *arg, struct opts_error 
 		       : 0;
 }
 
-static int set_form(void *ctx, const struct opt *o, enum answer_form form, struct opts_error *err)
+int set_form(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	enum answer_form *set = (enum answer_form *)((char *)ctx + o->off);
+	enum answer_form *set = (enum answer_form *)((char *)ctx + o->off), form = (enum answer_form)o->flags;
 
 	if (*set != ANSWER_TEXT && *set != form)
 		return opts_error(err, "specify either --json or --csv");
 	*set = form;
 	return 0;
-}
-
-int set_json(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	return set_form(ctx, o, ANSWER_JSON, err);
-}
-
-int set_csv(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	return set_form(ctx, o, ANSWER_CSV, err);
 }
 
 int set_agent_port(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -205,10 +196,12 @@ int print_answer(const struct buf *text, const struct log *log)
 	return stdout_written(ret ?: write_all(STDOUT_FILENO, text->data, text->len), log);
 }
 
-void log_damage(const struct log *log, uint64_t places)
+int log_damage(const struct log *log, uint64_t places)
 {
-	log_err(log, "the files are damaged in %llu places: what lay there is missing",
-		(unsigned long long)places);
+	return places ? log_fail(log, -EBADMSG,
+				 "the files are damaged in %llu places: what lay there is missing",
+				 (unsigned long long)places)
+		      : 0;
 }
 
 void progress_end(struct console *console)

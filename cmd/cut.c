@@ -28,8 +28,7 @@ const struct opts_table cut_table = {
 		 "Writes a part of the time of trace.dat or the FILEs, or pieces of one length, as\n"
 		 "trace.dat files with the same options and events. hyptrace merge joins pieces.\n"
 		 "\n",
-	.rows = cut_rows,
-	.n = ARRAY_SIZE(cut_rows),
+	OPT_ROWS(cut_rows),
 };
 
 /* Records of one input in the piece that is being written. */

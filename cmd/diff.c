@@ -7,7 +7,7 @@
 
 struct diff_opts {
 	struct files_opts f;
-	bool all, causes, quiet;
+	bool all, causes;
 	uint64_t rows;
 	const char *per;   /* an event; NULL: a second */
 	const char *a, *b; /* the files of each, with commas between */
@@ -36,8 +36,7 @@ const struct opts_table diff_table = {
 		 "the hypervisor a second, and the time they took; the states of vCPUs and the host's\n"
 		 "tasks; and which of these differ by more than the noise.\n"
 		 "\n",
-	.rows = diff_rows,
-	.n = ARRAY_SIZE(diff_rows),
+	OPT_ROWS(diff_rows),
 };
 
 int diff_files(const char *names, struct strlist *out)
@@ -376,39 +375,33 @@ int diff_json(const struct buf sides[2], const struct times_opts *times, struct 
 	return ret;
 }
 
+static int diff_run(void *opts, const struct log *log)
+{
+	struct diff_opts *o = opts;
+	struct diff d = { .o = o };
+	struct buf sides[2] = { { 0 } }, out = { 0 };
+	int ret = diff_sides(&o->f.files, sides, log);
+
+	if (!ret) {
+		o->a = (char *)sides[0].data;
+		o->b = (char *)sides[1].data;
+		ret = diff_compare(&d, log);
+		if (!ret) {
+			diff_answer(&d, &out);
+			ret = print_answer(&out, log) ?: log_damage(log, d.a.damaged + d.b.damaged);
+		}
+		diff_release(&d);
+		buf_release(&out);
+	}
+	buf_release(&sides[0]);
+	buf_release(&sides[1]);
+	return ret;
+}
+
 int cmd_diff(int argc, char **argv)
 {
 	struct diff_opts o = { .rows = ROWS };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
-	struct diff d = { .o = &o };
-	struct buf sides[2] = { { 0 } }, out = { 0 };
-	int status, ret;
 
 	memory_or_end();
-	if (!command_files(&diff_table, argc, argv, &o, &o.f.files, &status))
-		goto out;
-	console.quiet = o.f.quiet;
-	status = diff_sides(&o.f.files, sides, &log);
-	if (status)
-		goto out;
-	o.a = (char *)sides[0].data;
-	o.b = (char *)sides[1].data;
-	ret = diff_compare(&d, &log);
-	if (!ret) {
-		diff_answer(&d, &out);
-		ret = print_answer(&out, &log);
-	}
-	status = console_status(&console, ret);
-	if (!ret && d.a.damaged + d.b.damaged) {
-		log_damage(&log, d.a.damaged + d.b.damaged);
-		status = EXIT_FAILED;
-	}
-	diff_release(&d);
-	buf_release(&out);
-out:
-	buf_release(&sides[0]);
-	buf_release(&sides[1]);
-	strlist_release(&o.f.files);
-	return status;
+	return command_read(&diff_table, argc, argv, &o, NULL, diff_run);
 }

@@ -292,8 +292,7 @@ const struct opts_table doctor_table = {
 		 "Shows what can be recorded of this host and each of its guests, what is missing, and the\n"
 		 "command that fixes it. Changes nothing; connects once to each guest's agent.\n"
 		 "\n",
-	.rows = doctor_options,
-	.n = ARRAY_SIZE(doctor_options),
+	OPT_ROWS(doctor_options),
 };
 
 int cmd_doctor(int argc, char **argv)

@@ -11,10 +11,10 @@
 #include "base/signals.h"
 
 struct export_opts {
+	struct files_opts f;
 	const char *perfetto, *ctf, *parquet, *output, *desc, *anonymize;
-	bool json, quiet;
-	struct times_opts times;
-	struct strlist tables, files;
+	bool json;
+	struct strlist tables;
 	struct buf presets; /* of the table latency: a condition; empty: all */
 };
 
@@ -57,13 +57,13 @@ static const struct opt export_rows[] = {
 	    tables_set, .words = "all " SQL_TABLES " " SQL_TABLES_MORE),
 	OPT(0, "anonymize", "KEYFILE", "with --parquet: names hashed by a key, addresses left out",
 	    opts_set_text, EXPORT(anonymize)),
-	OPT_INPUT(EXPORT(files)),
+	OPT_INPUT(FILES(files)),
 	OPT('o', "output", "OUT", "where --json goes; - is standard output, the default", opts_set_text,
 	    EXPORT(output)),
 	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events and their arguments", opts_set_text,
 	    EXPORT(desc)),
-	OPT_TIMES(EXPORT),
-	OPT_QUIET(EXPORT(quiet)),
+	OPT_TIMES(FILES),
+	OPT_QUIET(FILES(quiet)),
 	OPT_HELP,
 };
 
@@ -77,8 +77,7 @@ const struct opts_table export_table = {
 		 "Turns recordings, trace.dat or the FILEs, into another form: all their events on\n"
 		 "the host's clock. Files of guests join their host's.\n"
 		 "\n",
-	.rows = export_rows,
-	.n = ARRAY_SIZE(export_rows),
+	OPT_ROWS(export_rows),
 };
 
 #ifndef HYPTRACE_CTF
@@ -90,8 +89,9 @@ static int ctf_missing(struct export_job *job, const char *dir, const struct log
 #define export_ctf ctf_missing
 #endif
 
-static int export_check(const struct export_opts *o)
+static bool export_check(void *opts)
 {
+	const struct export_opts *o = opts;
 	const char *wrong = NULL;
 
 	if (!!o->perfetto + !!o->ctf + !!o->parquet + o->json != 1)
@@ -106,14 +106,13 @@ static int export_check(const struct export_opts *o)
 		wrong = "--anonymize is for --parquet: other forms would have all names";
 	if (wrong)
 		fprintf(stderr, "hyptrace: %s\n", wrong);
-	return wrong ? -EINVAL : 0;
+	return !wrong;
 }
 
 struct export
 {
 	struct hyptrace *files;
-	struct console *console;
-	const struct log *log;
+	const struct log *log; /* its ctx is the console */
 	struct export_job job;
 	int stop_fd;	  /* of stop_signals() */
 	uint64_t damaged; /* places that the tables found */
@@ -125,7 +124,7 @@ static int export_progress(void *ctx, double part)
 	const struct export *e = ctx;
 	struct pollfd stop = { .fd = e->stop_fd, .events = POLLIN };
 
-	progress_writing(e->console, (uint64_t)(part * 1000), 1000);
+	progress_writing(e->log->ctx, (uint64_t)(part * 1000), 1000);
 	return poll(&stop, 1, 0) > 0 ? -ECANCELED : 0;
 }
 
@@ -165,24 +164,6 @@ int desc_read(const char *path, struct hypertrace_desc **desc, const struct log 
 		log_err(log, "cannot read '%s': %s", path, errno_text(ret));
 	buf_release(&text);
 	return ret;
-}
-
-/* Perfetto and CTF take all times for ns; other forms may have ticks. */
-static int check_ticks(const struct inputs *in, const struct log *log)
-{
-	for (size_t i = 0; i < in->n; i++) {
-		const struct input *f = &in->v[i];
-
-		if (!filetime_in_ticks(&f->time))
-			continue;
-		log_err(log,
-			"%s: times are ticks of the clock %s, whose rate neither the file (TSC2NSEC) nor its "
-			"events show: Perfetto and CTF take ns; --ts2secs HZ sets the rate, --json keeps "
-			"ticks",
-			f->path, f->time.clock);
-		return -EINVAL;
-	}
-	return 0;
 }
 
 #ifdef HYPTRACE_SQL
@@ -273,7 +254,7 @@ static int export_tables(struct export *e, const struct export_opts *o)
 		sigaction(signals[i], &sa, NULL);
 	ret = parquet_tables_open(&to, o->parquet, e->job.key, e->log)
 		      ?: parquet_tables_close(to, tables_write(e, to, o));
-	progress_end(e->console);
+	progress_end(e->log->ctx);
 	notes = sql_notes(tables_sql);
 	for (size_t i = 0; i < notes.n && !ret; i++)
 		log_info(e->log, "%s", notes.v[i]);
@@ -307,7 +288,7 @@ static int export_form(struct export *e, const struct export_opts *o, const stru
 	if (ret)
 		return ret;
 	ret = o->perfetto ? export_perfetto(&e->job, desc, e->log) : export_json(&e->job);
-	progress_end(e->console);
+	progress_end(e->log->ctx);
 	return ret;
 }
 
@@ -316,10 +297,16 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	const char *path = o->perfetto ? o->perfetto : o->output ? o->output : "-";
 	const struct inputs *in = handle_inputs(e->files);
 	struct outfile out;
-	int ret = o->perfetto || o->ctf ? check_ticks(in, e->log) : 0;
+	int ret;
 
-	if (ret)
-		return ret;
+	/* Perfetto and CTF take all times for ns; other forms may have ticks. */
+	for (const struct input *f = in->v; f < in->v + in->n && (o->perfetto || o->ctf); f++)
+		if (filetime_in_ticks(&f->time))
+			return log_fail(e->log, -EINVAL,
+					"%s: times are ticks of the clock %s, whose rate neither the file "
+					"(TSC2NSEC) nor its events show: Perfetto and CTF take ns; "
+					"--ts2secs HZ sets the rate, --json keeps ticks",
+					f->path, f->time.clock);
 	if (o->tables.n)
 		return export_tables(e, o);
 	e->job.in = in;
@@ -330,7 +317,7 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 		ret = export_watch(e)
 			      ?: o->ctf ? export_ctf(&e->job, o->ctf, e->log)
 					: export_parquet(&e->job, o->parquet, e->log);
-		progress_end(e->console);
+		progress_end(e->log->ctx);
 		return ret;
 	}
 	if (!strcmp(path, "-"))
@@ -339,51 +326,40 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 	return ret ? ret : outfile_close(&out, export_form(e, o, desc, out.fd));
 }
 
-static int export_files(const struct export_opts *o, struct console *console, struct log *log)
+static int export_files(void *opts, const struct log *log)
 {
-	struct export e = { .console = console, .log = log, .stop_fd = -1 };
+	const struct export_opts *o = opts;
+	struct export e = { .log = log, .stop_fd = -1 };
 	struct hypertrace_desc *desc = NULL;
 	struct siphash_key key;
-	uint64_t damaged = 0;
-	int ret = o->anonymize ? anonymize_key(&key, o->anonymize, log) : 0;
+	int ret = 0;
 
+	if (o->perfetto && !PERFETTO_BUILT)
+		ret = log_fail(log, -ENOSYS,
+			       "this hyptrace was built without libdeflate, so it cannot write for Perfetto");
+	else if (o->anonymize)
+		ret = anonymize_key(&key, o->anonymize, log);
 	e.job.key = o->anonymize ? &key : NULL;
-	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_open(&e.files, &o->files, 0, &o->times, log);
-	if (!ret) {
-		ret = export_to(&e, o, desc);
-		damaged = hyptrace_damaged(e.files) + e.damaged;
-	}
+	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_open(&e.files, &o->f.files, 0, &o->f.times, log);
+	ret = ret ?: export_to(&e, o, desc);
 	if (!ret && e.job.unknown)
 		log_warn(log, "%llu of %llu records are of events without a format",
 			 (unsigned long long)e.job.unknown, (unsigned long long)e.job.records);
-	if (!ret && damaged)
-		log_damage(log, damaged);
+	ret = ret ?: log_damage(log, hyptrace_damaged(e.files) + e.damaged);
 	fd_close(&e.stop_fd);
 	hyptrace_close(e.files);
 	hypertrace_desc_free(desc);
-	return ret || damaged ? EXIT_FAILED : EXIT_OK;
+	return ret ? EXIT_FAILED : EXIT_OK;
 }
 
 int cmd_export(int argc, char **argv)
 {
 	struct export_opts o = { 0 };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
 	int status;
 
 	memory_or_end();
-	if (command_files(&export_table, argc, argv, &o, &o.files, &status) && !export_check(&o)) {
-		console.quiet = o.quiet;
-		if (o.perfetto && !PERFETTO_BUILT) {
-			log_err(&log, "this hyptrace was built without libdeflate, so it cannot write "
-				      "for Perfetto");
-			status = EXIT_FAILED;
-		} else {
-			status = export_files(&o, &console, &log);
-		}
-	}
+	status = command_read(&export_table, argc, argv, &o, export_check, export_files);
 	strlist_release(&o.tables);
 	buf_release(&o.presets);
-	strlist_release(&o.files);
 	return status;
 }

@@ -10,14 +10,11 @@
 #include "base/outfile.h"
 
 struct flame_command {
+	struct files_opts f;
 	const char *svg, *speedscope, *pprof, *output, *weight, *desc;
-	enum answer_form form;
-	bool diff, quiet;
-	struct times_opts times;
+	bool diff;
 	struct flame_opts opts;
-	struct strlist files;
 
-	struct console *console;
 	const struct log *log;
 	struct hyptrace *handle;
 	const struct inputs *in;
@@ -61,9 +58,9 @@ static const struct opt flame_opt_rows[] = {
 	OPT('t', "task", "NAME|PID", "only this one", opts_add_text, FLAME(opts.tasks)),
 	OPT(0, "pids", NULL, "tasks as NAME-PID", opts_set_flag, FLAME(opts.pids)),
 	OPT(0, "idle", NULL, "the idle task, too", opts_set_flag, FLAME(opts.idle)),
-	OPT_JSON("stacks and notes as JSON", FLAME(form)),
-	OPT_CSV("stacks and notes as CSV", FLAME(form)),
-	OPT_FILES(FLAME),
+	OPT_JSON("stacks and notes as JSON", FILES(form)),
+	OPT_CSV("stacks and notes as CSV", FILES(form)),
+	OPT_FILES(FILES),
 };
 
 const struct opts_table flame_table = {
@@ -75,18 +72,15 @@ const struct opts_table flame_table = {
 		 "function_graph, the hypervisor's functions, or its time by reason; or programs'\n"
 		 "spans, or the states of vCPUs. Files of guests join their host's.\n"
 		 "\n",
-	.rows = flame_opt_rows,
-	.n = ARRAY_SIZE(flame_opt_rows),
+	OPT_ROWS(flame_opt_rows),
 };
 
-/* False: there is nothing to do but exit with *status. */
-static bool flame_parse(struct flame_command *c, int argc, char **argv, int *status)
+static bool flame_check(void *opts)
 {
+	struct flame_command *c = opts;
 	const char *wrong = NULL;
 	char why[512];
 
-	if (!command_files(&flame_table, argc, argv, c, &c->files, status))
-		return false;
 	c->opts.two_sides = c->diff;
 	if (c->weight && strcmp(c->weight, "count") && strcmp(c->weight, "ns"))
 		wrong = "--weight is count or ns";
@@ -96,7 +90,7 @@ static bool flame_parse(struct flame_command *c, int argc, char **argv, int *sta
 		wrong = "--states shows vCPUs: without --spans and --task";
 	else if (c->desc && !c->opts.spans)
 		wrong = "--hypertrace-desc is for --spans";
-	else if (c->diff && c->files.n < 2)
+	else if (c->diff && c->f.files.n < 2)
 		wrong = "--diff needs two recordings";
 	else if (c->opts.behind && filter_syntax(c->opts.behind, why, sizeof(why)))
 		wrong = why;
@@ -294,7 +288,7 @@ static int flame_write_answer(struct flame_text *t)
 						 { "b", "after", ANSWER_COUNT } };
 	int ret;
 
-	answer_begin(&t->answer, c->form, &t->buf);
+	answer_begin(&t->answer, c->f.form, &t->buf);
 	t->answer.ticks = ticks;
 	answer_table(&t->answer, key, NULL, columns, c->diff ? 3 : 2);
 	ret = flame_fold(flame_stacks(c->flame), c->w, flame_answer_line, t);
@@ -304,7 +298,7 @@ static int flame_write_answer(struct flame_text *t)
 	for (size_t i = 0; i < c->notes.n; i++)
 		answer_note(&t->answer, "%s", c->notes.v[i]);
 	answer_end(&t->answer);
-	if (c->form == ANSWER_JSON)
+	if (c->f.form == ANSWER_JSON)
 		buf_addstr(&t->buf, "\n");
 	return ret;
 }
@@ -312,8 +306,8 @@ static int flame_write_answer(struct flame_text *t)
 static int flame_write_text(struct flame_command *c, int fd)
 {
 	struct flame_text t = { .c = c, .fd = fd, .flush = PROFILE_FLUSH };
-	int ret = c->form != ANSWER_TEXT ? flame_write_answer(&t)
-					 : flame_fold(flame_stacks(c->flame), c->w, flame_folded_line, &t);
+	int ret = c->f.form != ANSWER_TEXT ? flame_write_answer(&t)
+					   : flame_fold(flame_stacks(c->flame), c->w, flame_folded_line, &t);
 
 	ret = ret ?: profile_flush(&t.buf, fd, 1);
 	buf_release(&t.buf);
@@ -384,7 +378,7 @@ static int flame_write(struct flame_command *c)
 	} outputs[] = { { c->svg, NULL },
 			{ c->speedscope, profile_speedscope },
 			{ c->pprof, profile_pprof } };
-	bool text = c->output || c->form != ANSWER_TEXT || !(c->svg || c->speedscope || c->pprof);
+	bool text = c->output || c->f.form != ANSWER_TEXT || !(c->svg || c->speedscope || c->pprof);
 	int ret = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(outputs) && !ret; i++) {
@@ -394,22 +388,6 @@ static int flame_write(struct flame_command *c)
 					     c->profile ? flame_write_profile : flame_write_svg);
 	}
 	return !ret && text ? flame_write_to(c, c->output ?: "-", flame_write_text) : ret;
-}
-
-/* Each file that is no guest's begins a recording. */
-static int flame_check_sides(const struct flame_command *c, const struct inputs *in)
-{
-	size_t hosts = 0;
-
-	for (size_t i = 0; i < in->n; i++)
-		hosts += !in->v[i].guest;
-	if (!c->diff || (hosts == 2 && !in->v[0].guest))
-		return 0;
-	log_err(c->log,
-		"--diff needs two recordings, each a host's file followed by those of its guests; here are "
-		"%zu hosts' files",
-		hosts);
-	return -EINVAL;
 }
 
 /* -ENODATA: there are no stacks. */
@@ -445,7 +423,7 @@ static void flame_release(struct flame_command *c)
 
 int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged)
 {
-	struct flame_command c = { .in = in, .form = ANSWER_JSON };
+	struct flame_command c = { .in = in, .f.form = ANSWER_JSON };
 	struct flame_text t = { .c = &c, .flush = SIZE_MAX };
 	int ret = flame_read(&c);
 
@@ -459,46 +437,42 @@ int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged)
 	return ret;
 }
 
-static int flame_answer(struct flame_command *c)
+static int flame_run(void *opts, const struct log *log)
 {
-	int ret = flame_check_sides(c, c->in) ?: flame_read(c);
+	struct flame_command *c = opts;
+	size_t hosts = 0;
+	int ret = command_open(&c->handle, &c->f.files, 0, &c->f.times, log);
 
-	if (ret == -ENODATA) {
-		log_err(c->log, "no stacks in these files; record with --profile 99 or -T");
-		return ret;
-	}
+	c->log = log;
+	c->in = ret ? NULL : handle_inputs(c->handle);
+	/* each file that is no guest's begins a recording */
+	for (size_t i = 0; c->in && i < c->in->n; i++)
+		hosts += !c->in->v[i].guest;
+	if (!ret && c->diff && (hosts != 2 || c->in->v[0].guest))
+		ret = log_fail(
+			log, -EINVAL,
+			"--diff needs two recordings, each a host's file followed by those of its guests; "
+			"here are %zu hosts' files",
+			hosts);
+	ret = ret ?: flame_read(c);
+	if (ret == -ENODATA)
+		log_err(log, "no stacks in these files; record with --profile 99 or -T");
 	ret = ret ?: flame_write(c);
-	for (size_t i = 0; i < c->notes.n && !ret && c->form == ANSWER_TEXT; i++)
-		log_info(c->log, "%s", c->notes.v[i]);
-	return ret;
+	for (size_t i = 0; i < c->notes.n && !ret && c->f.form == ANSWER_TEXT; i++)
+		log_info(log, "%s", c->notes.v[i]);
+	ret = ret ?: log_damage(log, c->timeline ? merge_damaged(c->timeline->merge) : 0);
+	flame_release(c);
+	hyptrace_close(c->handle);
+	return ret ? EXIT_FAILED : EXIT_OK;
 }
 
 int cmd_flame(int argc, char **argv)
 {
 	struct flame_command c = { 0 };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
 	int status;
 
 	memory_or_end();
-	c.console = &console;
-	c.log = &log;
-	if (flame_parse(&c, argc, argv, &status)) {
-		uint64_t damaged;
-		int ret;
-
-		console.quiet = c.quiet;
-		ret = command_open(&c.handle, &c.files, 0, &c.times, c.log);
-		c.in = ret ? NULL : handle_inputs(c.handle);
-		ret = ret ?: flame_answer(&c);
-		damaged = c.timeline ? merge_damaged(c.timeline->merge) : 0;
-		if (!ret && damaged)
-			log_damage(c.log, damaged);
-		flame_release(&c);
-		hyptrace_close(c.handle);
-		status = ret || damaged ? EXIT_FAILED : EXIT_OK;
-	}
-	strlist_release(&c.files);
+	status = command_read(&flame_table, argc, argv, &c, flame_check, flame_run);
 	strlist_release(&c.opts.machines);
 	strlist_release(&c.opts.tasks);
 	return status;

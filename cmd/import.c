@@ -49,8 +49,7 @@ const struct opts_table import_table = {
 		 "trace.dat of its host, or makes a trace.dat of a Perfetto trace or of QEMU's\n"
 		 "trace events.\n"
 		 "\n",
-	.rows = import_rows,
-	.n = ARRAY_SIZE(import_rows),
+	OPT_ROWS(import_rows),
 };
 
 static int import_file(struct import_opts *o, const struct log *log)

@@ -369,8 +369,7 @@ const struct opts_table list_table = {
 		 "\n"
 		 "Shows what there is to record: without options guests, buffers and how many events.\n"
 		 "\n",
-	.rows = list_rows,
-	.n = ARRAY_SIZE(list_rows),
+	OPT_ROWS(list_rows),
 };
 
 static void verbose_log(void *ctx, enum log_level level, const char *msg)

@@ -26,8 +26,7 @@ const struct opts_table merge_table = {
 		 "Joins pieces of a recording, from hyptrace cut or record --rotate, in the order of\n"
 		 "their time. Pieces of its guests become files next to OUT.dat.\n"
 		 "\n",
-	.rows = merge_rows,
-	.n = ARRAY_SIZE(merge_rows),
+	OPT_ROWS(merge_rows),
 };
 
 struct merge_piece {

@@ -31,7 +31,7 @@ static const struct opt path_rows[] = {
 		     .min = 1, .max = INT64_MAX),
 	OPT('m', "hops", "N", "hops at most (50)", opts_set_number, PATH(hops), .min = 1, .max = 10000),
 	OPT_JSON("as JSON", FILES(form)),
-	OPT('c', "csv", NULL, "as CSV", set_csv, FILES(form)),
+	OPT('c', "csv", NULL, "as CSV", set_form, FILES(form), .flags = ANSWER_CSV),
 	OPT_FILES(FILES),
 };
 
@@ -44,8 +44,7 @@ const struct opts_table path_table = {
 		 "across guest and host, until nothing waited. trace.dat or the FILEs are read;\n"
 		 "files of guests join their host's.\n"
 		 "\n",
-	.rows = path_rows,
-	.n = ARRAY_SIZE(path_rows),
+	OPT_ROWS(path_rows),
 };
 
 static bool path_check(void *opts)
@@ -87,20 +86,6 @@ struct path_job {
 	struct path_texts texts;
 	uint64_t damaged;
 };
-
-static int path_ask_machine(struct path_job *j)
-{
-	const struct path_opts *o = j->o;
-	const char *wanted = o->guest || o->event.name ? o->guest : "host"; /* as answers call it */
-	size_t i = 0;
-
-	while (wanted && i < j->in->n && strcmp(j->in->v[i].guest ? j->in->v[i].machine : "host", wanted))
-		i++;
-	if (o->guest && i == j->in->n)
-		return log_fail(j->log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
-	j->ask.input = !wanted ? SIZE_MAX : i < j->in->n ? i : 0;
-	return 0;
-}
 
 struct path_naming {
 	const char *name;
@@ -175,16 +160,10 @@ static int path_ask_task(struct path_job *j)
 	return 0;
 }
 
-static int path_open_timeline(struct path_job *j, struct timeline **t)
-{
-	/* the first reading reports damage */
-	return timeline_open(t, j->in, NULL, NULL, j->found.found ? NULL : j->log);
-}
-
 static int path_search_files(struct path_job *j)
 {
 	struct timeline *t;
-	int ret = path_open_timeline(j, &t);
+	int ret = timeline_open(&t, j->in, NULL, NULL, j->log);
 
 	if (ret)
 		return ret;
@@ -225,7 +204,9 @@ static int path_answer(struct path_job *j)
 	const struct path_answer answer = { j->in, j->steps, &j->found.moment, &j->path, &j->texts };
 	struct timeline *t = NULL;
 	struct buf out = { 0 };
-	int ret = path_texts_want(&j->texts, &j->found.moment, &j->path) ?: path_open_timeline(j, &t);
+	/* the first reading has reported damage */
+	int ret = path_texts_want(&j->texts, &j->found.moment, &j->path)
+			  ?: timeline_open(&t, j->in, NULL, NULL, NULL);
 
 	ret = ret ?: path_texts(j->in, t, &j->texts);
 	/* a page that could be read before may fail now */
@@ -244,28 +225,35 @@ static int path_files(void *opts, const struct log *log)
 {
 	const struct path_opts *o = opts;
 	struct path_job j = { .o = o, .log = log, .path.max = o->hops };
+	const char *wanted = o->guest || o->event.name ? o->guest : "host"; /* as answers call it */
 	int ret = command_open(&j.files, &o->f.files, 0, &o->f.times, log);
 
 	if (!ret) {
+		size_t i = 0;
+
 		j.in = handle_inputs(j.files);
+		while (wanted && i < j.in->n &&
+		       strcmp(j.in->v[i].guest ? j.in->v[i].machine : "host", wanted))
+			i++;
+		j.ask.input = !wanted ? SIZE_MAX : i < j.in->n ? i : 0;
 		j.ask.event = o->event.name ? &o->event : NULL;
 		j.ask.nth = o->nth;
 		j.ask.time = o->time;
 		if (!o->event.name && inputs_in_ticks(j.in) && parse_u64(o->at, &j.ask.time))
 			ret = log_fail(log, -EINVAL,
 				       "times of these files are ticks: give --at in ticks, without a unit");
-		ret = ret ?: path_ask_machine(&j);
+		else if (o->guest && i == j.in->n)
+			ret = log_fail(log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
 	}
 	if (!ret && !j.ask.event)
 		ret = path_ask_task(&j);
 	ret = ret ?: path_search_files(&j) ?: path_answer(&j);
-	if (j.damaged)
-		log_damage(log, j.damaged);
+	ret = log_damage(log, j.damaged) ?: ret;
 	steps_close(j.steps);
 	path_release(&j.path);
 	path_window_release(&j.found.window);
 	hyptrace_close(j.files);
-	return j.damaged ? -EBADMSG : ret;
+	return ret;
 }
 
 int cmd_path(int argc, char **argv)

@@ -22,8 +22,7 @@ const struct opts_table recover_table = {
 		 "was killed: drains what still lies in the kernel's buffers, puts tracefs back\n"
 		 "as it was, writes the trace file and removes DIR.\n"
 		 "\n",
-	.rows = recover_rows,
-	.n = ARRAY_SIZE(recover_rows),
+	OPT_ROWS(recover_rows),
 };
 
 int cmd_recover(int argc, char **argv)

@@ -422,25 +422,6 @@ static void stats_print(const struct stats *s, FILE *out)
 	fputc('\n', out);
 }
 
-static void wakeups_finish(const struct wakeups *w, FILE *out)
-{
-	if (w->all.n)
-		stats_print(&w->all, out);
-	if (!w->rt.n)
-		return;
-	fputs("RT task timings:\n", out);
-	stats_print(&w->rt, out);
-}
-
-static void wakeups_free(struct wakeups *w)
-{
-	if (!w)
-		return;
-	map_release(&w->map);
-	free(w->tasks);
-	free(w);
-}
-
 /* ---- which records are shown ---- */
 
 static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int cpu)
@@ -701,14 +682,22 @@ int report_events_print(struct report *r)
 	if (ret && !(ret == -EPIPE && ferror(stdout)))
 		goto out;
 	ret = 0;
-	if (e.wakeups)
-		wakeups_finish(e.wakeups, stdout);
+	if (e.wakeups && e.wakeups->all.n)
+		stats_print(&e.wakeups->all, stdout);
+	if (e.wakeups && e.wakeups->rt.n) {
+		fputs("RT task timings:\n", stdout);
+		stats_print(&e.wakeups->rt, stdout);
+	}
 	if (o->verbose)
 		print_explain(r->print, r->log);
 	if (hyptrace_damaged(r->handle))
 		ret = -EBADMSG; /* the places are in the log */
 out:
-	wakeups_free(e.wakeups);
+	if (e.wakeups) {
+		map_release(&e.wakeups->map);
+		free(e.wakeups->tasks);
+		free(e.wakeups);
+	}
 	trace_seq_destroy(&e.state);
 	return ret;
 }

@@ -181,16 +181,20 @@ static int graph_open(struct report *r, struct report_file *f)
 	return 0;
 }
 
+struct filter_list {
+	struct filter **v;
+	size_t n;
+};
+
 /* Those of one file: any of shown, none of hidden. */
 struct filters {
-	struct filter **shown, **hidden;
-	size_t n_shown, n_hidden;
+	struct filter_list shown, hidden;
 	int stacks[2]; /* ids of the stack traces, -1: none */
 };
 
 static int filter_add(const struct report *r, struct report_file *f, const char *text, bool negate)
 {
-	struct filters *all = f->filters;
+	struct filter_list *list = negate ? &f->filters->hidden : &f->filters->shown;
 	char why[1024];
 	struct filter *filter;
 	int ret = filter_open(&filter, f->in->tep, text, why, sizeof(why));
@@ -199,8 +203,7 @@ static int filter_add(const struct report *r, struct report_file *f, const char 
 		log_err(r->log, "filter '%s': %s", text, why);
 	if (ret)
 		return ret;
-	ret = negate ? array_push(&all->hidden, &all->n_hidden, &filter, sizeof(filter))
-		     : array_push(&all->shown, &all->n_shown, &filter, sizeof(filter));
+	ret = array_push(&list->v, &list->n, &filter, sizeof(filter));
 	if (ret)
 		filter_free(filter);
 	return ret;
@@ -265,17 +268,17 @@ static int filter_event_id(struct tep_handle *tep, const char *name)
 	return e ? e->id : -1;
 }
 
-static void filters_free_list(struct filter **v, size_t n)
+static void filter_list_release(struct filter_list *l)
 {
-	for (size_t i = 0; i < n; i++)
-		filter_free(v[i]);
-	free(v);
+	for (size_t i = 0; i < l->n; i++)
+		filter_free(l->v[i]);
+	free(l->v);
 }
 
-static bool filter_any(struct filter *const *v, size_t n, const struct filter_record *rec)
+static bool filter_any(const struct filter_list *l, const struct filter_record *rec)
 {
-	for (size_t i = 0; i < n; i++)
-		if (filter_match(v[i], rec))
+	for (size_t i = 0; i < l->n; i++)
+		if (filter_match(l->v[i], rec))
 			return true;
 	return false;
 }
@@ -289,8 +292,8 @@ bool filters_show(const struct report_file *f, const struct timeline *t, const s
 
 	timeline_event(t, m, &rec.id);
 	stack = (int)rec.id == all->stacks[0] || (int)rec.id == all->stacks[1];
-	match = !all->n_shown || filter_any(all->shown, all->n_shown, &rec) || (stack && *shown);
-	*shown = match && !filter_any(all->hidden, all->n_hidden, &rec);
+	match = !all->shown.n || filter_any(&all->shown, &rec) || (stack && *shown);
+	*shown = match && !filter_any(&all->hidden, &rec);
 	return *shown;
 }
 
@@ -324,12 +327,6 @@ static int flag_events(const struct report *r, struct report_file *f, const char
 }
 
 #define KALLSYMS_MAX (256u << 20)
-
-/* A name in a column of one line; NULL: no memory. */
-static char *make_label(const char *name)
-{
-	return strdup(ESCAPED(name));
-}
 
 /* Applies the options that need the formats: symbols, flags of events, filters. */
 static int file_finish(struct report *r, struct report_file *f)
@@ -377,7 +374,7 @@ static int report_file_open(struct report *r, struct report_file *f)
 		if (hz)
 			filetime_set_hz(t, hz);
 	}
-	f->label = make_label(r->labels ? basename(f->in->path) : "");
+	f->label = strdup(ESCAPED(r->labels ? basename(f->in->path) : ""));
 	if (!f->label)
 		return -ENOMEM;
 	f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
@@ -387,7 +384,7 @@ static int report_file_open(struct report *r, struct report_file *f)
 		const struct reader_buffer *from = &f->info->buffers[f->n_buffers];
 		struct report_buffer *b = &f->buffers[f->n_buffers++];
 
-		b->label = make_label(*from->name ? from->name : f->label);
+		b->label = strdup(ESCAPED(*from->name ? from->name : f->label));
 		b->wanted = !o->buffers.n || strlist_has(&o->buffers, from->name);
 		b->shown = calloc(from->n_cpus + 1, sizeof(*b->shown));
 		if (!b->label || !b->shown)
@@ -494,8 +491,8 @@ void report_close(struct report *r)
 		struct filters *all = r->files[i].filters;
 
 		if (all) {
-			filters_free_list(all->shown, all->n_shown);
-			filters_free_list(all->hidden, all->n_hidden);
+			filter_list_release(&all->shown);
+			filter_list_release(&all->hidden);
 			free(all);
 		}
 	}

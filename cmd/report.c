@@ -138,8 +138,7 @@ static int info_cpus(const struct report *r, size_t input, FILE *out)
 			fputc('\n', out);
 		}
 	}
-	if (damaged)
-		log_damage(r->log, damaged);
+	log_damage(r->log, damaged);
 	return 0;
 }
 
@@ -185,6 +184,7 @@ static void info_stats(const struct report_file *f, FILE *out)
 	}
 }
 
+/* Prints the facts of o->what. -EINVAL: a wrong pattern; -EBADMSG: formats that cannot be parsed; -ENOMEM. */
 static int info_file(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
@@ -241,16 +241,6 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 	}
 }
 
-/* Prints the facts of o->what. -EINVAL: a wrong pattern; -EBADMSG: formats that cannot be parsed; -ENOMEM. */
-static int report_info(const struct report *r, FILE *out)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < r->n && !ret; i++)
-		ret = info_file(r, i, out);
-	return ret;
-}
-
 /* ---- events ---- */
 
 /* Prints the answer to the options on standard output; call report_close in any case. 0 or -errno, logged. */
@@ -275,7 +265,11 @@ static int report_print(struct report *r)
 	/* -T means nothing without a filter */
 	if (ret || (filters && r->o->test_filters))
 		return ret;
-	return r->o->what == REPORT_EVENTS ? report_events_print(r) : report_info(r, stdout);
+	if (r->o->what == REPORT_EVENTS)
+		return report_events_print(r);
+	for (size_t i = 0; i < r->n && !ret; i++)
+		ret = info_file(r, i, stdout);
+	return ret;
 }
 
 #define LOOK_MS 1000
@@ -389,16 +383,13 @@ static int take_cpus_shown(void *ctx, const struct opt *o, const char *arg, stru
 	return take_what(ctx, o, arg, err);
 }
 
-static int add_input(struct report_opts *o, const char *path)
-{
-	struct report_input input = { .path = path };
-
-	return array_push(&o->inputs, &o->n_inputs, &input, sizeof(input));
-}
-
+/* o: NULL: a word that is no option. */
 static int take_input(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	return add_input(ctx, arg);
+	struct report_input input = { .path = arg };
+	struct report_opts *r = ctx;
+
+	return array_push(&r->inputs, &r->n_inputs, &input, sizeof(input));
 }
 
 /* The file that an option after it belongs to; NULL: none yet. */
@@ -621,8 +612,7 @@ const struct opts_table report_table = {
 	.usage = "usage: hyptrace report [OPTION...] [FILE...]\n\n"
 		 "Prints the events of trace.dat files as text, in the order of their times.\n",
 	.foot = "\nThe grammar is that of trace-cmd-report(1).\n",
-	.rows = report_rows,
-	.n = ARRAY_SIZE(report_rows),
+	OPT_ROWS(report_rows),
 };
 
 /*
@@ -637,9 +627,9 @@ static int report_opts_parse(int argc, char **argv, struct report_opts *o, struc
 	if (ret)
 		return ret;
 	for (int i = 1; i < argc; i++)
-		if (add_input(o, argv[i]))
+		if (take_input(o, NULL, argv[i], err))
 			goto no_memory;
-	if (!o->n_inputs && add_input(o, DEFAULT_FILE))
+	if (!o->n_inputs && take_input(o, NULL, DEFAULT_FILE, err))
 		goto no_memory;
 	if (o->wakeup && o->n_inputs > 1)
 		return opts_error(err, "-w needs one file: it cannot distinguish the tasks of several");

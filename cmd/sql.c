@@ -35,8 +35,7 @@ const struct opts_table sql_table = {
 		 "they come from standard input. .tables and .schema are queries, too: they list\n"
 		 "the tables, and their columns.\n"
 		 "\n",
-	.rows = sql_rows_of_options,
-	.n = ARRAY_SIZE(sql_rows_of_options),
+	OPT_ROWS(sql_rows_of_options),
 };
 
 #ifdef HYPTRACE_SQL
@@ -264,9 +263,8 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 {
 	struct sql_output *out = calloc(1, sizeof(*out));
 	struct sigaction sa = { .sa_handler = sql_signal };
-	struct sql_counts counts;
 	char *line;
-	int ret;
+	int ret, damaged;
 
 	if (!out)
 		return -ENOMEM;
@@ -286,14 +284,12 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 	if (o->f.form == ANSWER_JSON)
 		buf_addstr(&out->out, "\n");
 	ret = sql_flush(out) ?: ret;
-	counts = sql_counts(s);
-	if (counts.damaged)
-		log_damage(log, counts.damaged);
+	damaged = log_damage(log, sql_counts(s).damaged);
 	signal(SIGINT, SIG_DFL);
 	sql_running = NULL;
 	buf_release(&out->out);
 	free(out);
-	return ret ? ret : counts.damaged ? -EBADMSG : 0;
+	return ret ?: damaged;
 }
 
 static int sql_files(void *opts, const struct log *log)

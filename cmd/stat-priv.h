@@ -67,6 +67,8 @@ stat_print stat_buffers, stat_lost, stat_events;			  /* stat-counts.c */
 stat_print stat_exits, stat_hyp, stat_firmware, stat_spans, stat_longest; /* stat-times.c */
 stat_print stat_vcpus, stat_tasks, stat_steal, stat_cpu;		  /* stat-states.c */
 
+/* Kinds of spans, as tables name them. */
+extern const char *const stat_whats[];
 /* "Guest:0", "bash-7", in buf; NULL: no task. */
 const char *stat_task_name(const struct stat_answer *s, size_t input, int32_t pid, char buf[STEPS_TASK_MAX]);
 

@@ -331,9 +331,10 @@ void stat_spans(struct stat_answer *s, const char *key)
 	free(v);
 }
 
+const char *const stat_whats[] = { [SPAN_EXIT] = "exit", [SPAN_VISIT] = "hyp" };
+
 void stat_longest(struct stat_answer *s, const char *key)
 {
-	static const char *const what[] = { [SPAN_EXIT] = "exit", [SPAN_VISIT] = "hyp" };
 	static const struct answer_column took = COLUMN_TOOK;
 	const struct tally *y = &s->tally;
 	size_t rows = s->rows, n = 0;
@@ -364,7 +365,7 @@ void stat_longest(struct stat_answer *s, const char *key)
 			const struct span *v = &y->longest[k][i];
 
 			stat_machine(&t, v->machine);
-			stat_cell(&t, CELL_WORD(what[k]));
+			stat_cell(&t, CELL_WORD(stat_whats[k]));
 			stat_cell(&t, CELL_WORD(k == SPAN_EXIT
 							? exits_kind_name(s->exits, v->machine, v->why, name)
 							: hyptime_name(s->hyp, v->machine, v->why)));

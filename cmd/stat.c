@@ -115,8 +115,7 @@ const struct opts_table stat_table = {
 		 "Counts the events of recordings, trace.dat or the FILEs, and adds up what exits, the\n"
 		 "hypervisor, the firmware and programs' spans took. Files of guests join their host's.\n"
 		 "\n",
-	.rows = stat_rows,
-	.n = ARRAY_SIZE(stat_rows),
+	OPT_ROWS(stat_rows),
 };
 
 /* ---- --by TIME: exits and visits to the hypervisor by slices of time, as text or a picture ---- */
@@ -130,8 +129,6 @@ struct slice_row {
 	char name[EXITS_NAME_MAX];
 	uint64_t total, most; /* ns: of all slices; of one */
 };
-
-static const char *const slice_what[] = { [SPAN_EXIT] = "exit", [SPAN_VISIT] = "hyp" };
 
 static int slice_longer_first(const void *a, const void *b)
 {
@@ -184,7 +181,7 @@ static void slice_lines(const struct stat_answer *s, const struct slice_row *v, 
 	for (size_t i = 0; i < y->n_rows && i < s->rows; i++) {
 		const struct slice_row *r = &v[i];
 
-		buf_printf(out, "%-4s %-*.*s %7s |", slice_what[r->row->what], LABEL, LABEL, ESCAPED(r->name),
+		buf_printf(out, "%-4s %-*.*s %7s |", stat_whats[r->row->what], LABEL, LABEL, ESCAPED(r->name),
 			   duration_text(r->most, most));
 		for (size_t k = from; k < to; k++) {
 			double share = (double)slice_ns(r, k) / (double)r->most;
@@ -225,7 +222,7 @@ static void stat_slices(struct stat_answer *s)
 					continue;
 				stat_machine(&t, r->row->input);
 				stat_cell(&t, CELL_N(y->origin + k * y->width));
-				stat_cell(&t, CELL_WORD(slice_what[r->row->what]));
+				stat_cell(&t, CELL_WORD(stat_whats[r->row->what]));
 				stat_cell(&t, CELL_WORD(r->name));
 				stat_cell(&t, CELL_N(r->row->cells[k].n));
 				stat_cell(&t, CELL_N(r->row->cells[k].ns));
@@ -312,7 +309,7 @@ static int stat_slices_svg(struct stat_answer *s, const char *path, const struct
 			char ns[16];
 
 			buf_printf(&out, "<text class=\"tick\" x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%s ",
-				   p.left - 6, top + 13, slice_what[r->row->what]);
+				   p.left - 6, top + 13, stat_whats[r->row->what]);
 			svg_short(&out, ESCAPED(r->name), 26);
 			buf_addstr(&out, "</text>\n");
 			for (size_t k = 0; k < y->n_slices; k++) {
@@ -398,12 +395,6 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 	return 0;
 }
 
-/* Reads the files for its own. */
-static int stat_read(struct stat_run *r)
-{
-	return stat_open_parts(r, &r->own) ?: reading_run(&r->own);
-}
-
 static void stat_tables(struct stat_run *r, struct answer *answer)
 {
 	const struct stat_opts *o = r->o;
@@ -423,12 +414,15 @@ static void stat_tables(struct stat_run *r, struct answer *answer)
 		stat_slices(s);
 }
 
-static int stat_open_files(struct stat_run *r)
+/* Opens the files and reads them for its own. */
+static int stat_read(struct stat_run *r)
 {
 	int ret = desc_read(r->o->desc, &r->desc, r->log);
 
+	r->needs = stat_needs(r->o);
 	ret = ret ?: command_open(&r->files, &r->o->f.files, 0, &r->o->f.times, r->log);
-	return ret ?: reading_open(&r->own, handle_inputs(r->files), r->desc, r->log);
+	ret = ret ?: reading_open(&r->own, handle_inputs(r->files), r->desc, r->log);
+	return ret ?: stat_open_parts(r, &r->own) ?: reading_run(&r->own);
 }
 
 static void stat_release(struct stat_run *r)
@@ -461,8 +455,7 @@ int stat_look(const struct stat_look *look, struct answer *out, const struct log
 	struct stat_run r = { .o = &o, .log = log, .s.by_count = look->by_count };
 	int ret = stat_set_show(&o, &stat_rows[0], look->tables, &err) ?: strlist_add(&o.f.files, look->path);
 
-	r.needs = stat_needs(&o);
-	ret = ret ?: stat_open_files(&r) ?: stat_read(&r);
+	ret = ret ?: stat_read(&r);
 	if (!ret) {
 		stat_tables(&r, out);
 		ret = r.s.ret;
@@ -520,19 +513,16 @@ static bool stat_check(void *opts)
 static int stat_files(void *opts, const struct log *log)
 {
 	const struct stat_opts *o = opts;
-	struct stat_run r = { .o = o, .log = log, .needs = stat_needs(o) };
+	struct stat_run r = { .o = o, .log = log };
 	struct buf out = { 0 };
-	uint64_t damaged;
-	int ret = stat_open_files(&r) ?: stat_read(&r) ?: stat_print_all(&r, o->f.form, &out) ?: print_answer(&out, log);
+	int ret = stat_read(&r) ?: stat_print_all(&r, o->f.form, &out) ?: print_answer(&out, log);
 
 	buf_release(&out);
 	if (!ret && o->svg)
 		ret = stat_slices_svg(&r.s, o->svg, log);
-	damaged = reading_damaged(&r.own);
-	if (!ret && damaged)
-		log_damage(log, damaged);
+	ret = ret ?: log_damage(log, reading_damaged(&r.own));
 	stat_release(&r);
-	return ret ?: damaged ? -EBADMSG : 0;
+	return ret;
 }
 
 int cmd_stat(int argc, char **argv)

@@ -518,8 +518,7 @@ const struct opts_table sync_table = {
 		 "Computes the offset of each guest's clock from when its vCPUs could run, with a\n"
 		 "bound, and what the offsets in the files would do to causality.\n"
 		 "\n",
-	.rows = sync_rows,
-	.n = ARRAY_SIZE(sync_rows),
+	OPT_ROWS(sync_rows),
 };
 
 /* False, with a message: events lie where they cannot, or there are none to check. */
@@ -581,20 +580,19 @@ static int sync_run(struct sync_job *job, const struct sync_line *o)
 			job->found.host->path);
 }
 
+static int sync_files(void *opts, const struct log *log)
+{
+	struct sync_job job = { .log = log };
+	int status = sync_run(&job, opts) ? EXIT_FAILED : EXIT_OK;
+
+	offsets_release(&job.found);
+	hyptrace_close(job.files);
+	return status;
+}
+
 int cmd_sync(int argc, char **argv)
 {
 	struct sync_line o = { .f.times.no_sync = true };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
-	struct sync_job job = { .log = &log };
-	int status;
 
-	if (command_files(&sync_table, argc, argv, &o, &o.f.files, &status)) {
-		console.quiet = o.f.quiet;
-		status = sync_run(&job, &o) ? EXIT_FAILED : EXIT_OK;
-	}
-	offsets_release(&job.found);
-	hyptrace_close(job.files);
-	strlist_release(&o.f.files);
-	return status;
+	return command_read(&sync_table, argc, argv, &o, NULL, sync_files);
 }

@@ -11,13 +11,7 @@ static pid_t pager;
 
 static const char *pager_command(void)
 {
-	const char *command = getenv("HYPTRACE_PAGER");
-
-	if (!command)
-		command = getenv("PAGER");
-	if (!command)
-		command = "less";
-	return command;
+	return getenv("HYPTRACE_PAGER") ?: getenv("PAGER") ?: "less";
 }
 
 /* Quitting the pager ends the program: the rest need not be read. */

@@ -57,8 +57,7 @@ const struct opts_table top_table = {
 		 "lost, of the last second of the recording that `hyptrace record -o FILE` makes now\n"
 		 "(trace.dat). Keys: p pauses, s sorts by time or by number, v takes guests or vCPUs, q\n"
 		 "ends.\n\n",
-	.rows = top_rows,
-	.n = ARRAY_SIZE(top_rows),
+	OPT_ROWS(top_rows),
 };
 
 static void top_clock(void *ctx, const char *guest, int64_t offset, uint64_t bound)
@@ -194,18 +193,6 @@ static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 #endif
 }
 
-static int top_once(struct top *t)
-{
-	struct buf text = { 0 };
-	bool ended;
-	int ret;
-
-	usleep((useconds_t)t->o->window * 1000);
-	ret = top_look(t, &text, &ended) ?: print_answer(&text, t->log);
-	buf_release(&text);
-	return ret;
-}
-
 static int top_screens(struct top *t)
 {
 	struct buf text = { 0 };
@@ -240,6 +227,8 @@ static int top_run(void *opts, const struct log *log)
 {
 	const struct top_opts *o = opts;
 	struct top t = { .o = o, .log = log, .view = { .by_time = true, .vcpus = true } };
+	struct buf text = { 0 };
+	bool ended;
 	int ret = live_wait(&t.live, o->f.files.v[0], log);
 
 	if (ret)
@@ -250,7 +239,14 @@ static int top_run(void *opts, const struct log *log)
 		goto out;
 	}
 	snprintf(t.path, sizeof(t.path), "/proc/self/fd/%d", t.fd);
-	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log) ?: o->once ? top_once(&t) : top_screens(&t);
+	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log);
+	if (!ret && o->once) {
+		usleep((useconds_t)o->window * 1000);
+		ret = top_look(&t, &text, &ended) ?: print_answer(&text, log);
+		buf_release(&text);
+	} else if (!ret) {
+		ret = top_screens(&t);
+	}
 	close(t.fd);
 out:
 	live_close(t.live);

@@ -11,10 +11,9 @@
 #include "base/program.h"
 
 struct view_opts {
+	struct files_opts f;
 	const char *output, *title, *desc;
-	bool diff, full, open, quiet;
-	struct times_opts times;
-	struct strlist files;
+	bool diff, full, open;
 };
 
 #define VIEW(field) .off = offsetof(struct view_opts, field)
@@ -28,11 +27,11 @@ static const struct opt view_rows[] = {
 	OPT(0, "full", NULL, "every span, also beyond 300,000, where short ones are summed", opts_set_flag,
 	    VIEW(full)),
 	OPT(0, "open", NULL, "open the page with xdg-open", opts_set_flag, VIEW(open)),
-	OPT_INPUT(VIEW(files)),
+	OPT_INPUT(FILES(files)),
 	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",
 	    opts_set_text, VIEW(desc)),
-	OPT_TIMES(VIEW),
-	OPT_QUIET(VIEW(quiet)),
+	OPT_TIMES(FILES),
+	OPT_QUIET(FILES(quiet)),
 	OPT_HELP,
 };
 
@@ -45,26 +44,8 @@ const struct opts_table view_table = {
 		 "CPUs, the hypervisor, vCPUs and guests' tasks, and the tables of stat. It needs no\n"
 		 "network. Files of guests join their host's.\n"
 		 "\n",
-	.rows = view_rows,
-	.n = ARRAY_SIZE(view_rows),
+	OPT_ROWS(view_rows),
 };
-
-static void latency_json_row(const struct latency_answer *l, const struct latency_row *row, struct json *j)
-{
-	const struct histogram *h = &row->stages[l->q->plan.n_points - 1];
-	uint64_t from, to, n;
-	char key[LATENCY_ROW_NAME];
-
-	json_object(j);
-	json_key_str(j, "key", latency_row_name(l, row, key));
-	json_key_u64(j, "p50", histogram_at(h, 0.5));
-	json_key_u64(j, "p99", histogram_at(h, 0.99));
-	json_key_array(j, "buckets");
-	for (size_t at = 0; histogram_next(h, &at, &from, &to, &n);)
-		JSON_ROW(j, from, to, n);
-	json_array_end(j);
-	json_object_end(j);
-}
 
 static int latency_json_preset(const struct inputs *in, const struct latency_preset *p, struct json *j,
 			       uint64_t *damaged)
@@ -89,9 +70,23 @@ static int latency_json_preset(const struct inputs *in, const struct latency_pre
 		json_key_str(j, "preset", p->name);
 		json_key_str(j, "summary", p->summary);
 		json_key_array(j, "rows");
-		for (size_t i = 0; i < l.found.n_rows; i++)
-			if (l.found.rows[i].stages[q.plan.n_points - 1].n)
-				latency_json_row(&l, &l.found.rows[i], j);
+		for (size_t i = 0; i < l.found.n_rows; i++) {
+			const struct histogram *h = &l.found.rows[i].stages[q.plan.n_points - 1];
+			uint64_t from, to, in_bucket;
+			char key[LATENCY_ROW_NAME];
+
+			if (!h->n)
+				continue;
+			json_object(j);
+			json_key_str(j, "key", latency_row_name(&l, &l.found.rows[i], key));
+			json_key_u64(j, "p50", histogram_at(h, 0.5));
+			json_key_u64(j, "p99", histogram_at(h, 0.99));
+			json_key_array(j, "buckets");
+			for (size_t at = 0; histogram_next(h, &at, &from, &to, &in_bucket);)
+				JSON_ROW(j, from, to, in_bucket);
+			json_array_end(j);
+			json_object_end(j);
+		}
 		json_array_end(j);
 		json_object_end(j);
 	}
@@ -133,7 +128,7 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 	struct buf tables = { 0 }, findings = { 0 };
 	const struct inputs *in;
 	char *names = NULL;
-	int ret = desc_read(o->desc, &desc, log) ?: command_open(&files, paths, 0, &o->times, log);
+	int ret = desc_read(o->desc, &desc, log) ?: command_open(&files, paths, 0, &o->f.times, log);
 
 	if (ret)
 		goto out;
@@ -174,7 +169,7 @@ static int view_comparison(const struct view_opts *o, const struct buf sides[2],
 	json_object(&j);
 	json_key_str(&j, "title", o->title ?: "What differs from recording A to recording B?");
 	json_key(&j, "diff");
-	ret = diff_json(sides, &o->times, &text, damaged, log);
+	ret = diff_json(sides, &o->f.times, &text, damaged, log);
 	j.keyed = false;
 	json_object_end(&j);
 	ret = ret ?: buf_status(&text) ?: view_pack(&text, page);
@@ -189,13 +184,15 @@ static int view_comparison(const struct view_opts *o, const struct buf sides[2],
 	return ret;
 }
 
-static int view_run(const struct view_opts *o, const struct buf sides[2], uint64_t *damaged,
-		    const struct log *log)
+static int view_run(void *opts, const struct log *log)
 {
-	struct buf page = { 0 };
+	const struct view_opts *o = opts;
+	struct buf sides[2] = { { 0 } }, page = { 0 };
+	uint64_t damaged = 0;
 	struct outfile out;
-	int ret = o->diff ? view_comparison(o, sides, &page, damaged, log)
-			  : view_recording(o, &o->files, &page, damaged, log);
+	int ret = o->diff ? diff_sides(&o->f.files, sides, log)
+				    ?: view_comparison(o, sides, &page, &damaged, log)
+			  : view_recording(o, &o->f.files, &page, &damaged, log);
 
 	if (!ret && !strcmp(o->output, "-"))
 		ret = stdout_written(view_write(&page, STDOUT_FILENO), log);
@@ -212,33 +209,15 @@ static int view_run(const struct view_opts *o, const struct buf sides[2], uint64
 		buf_release(&text);
 	}
 	buf_release(&page);
-	return ret;
+	buf_release(&sides[0]);
+	buf_release(&sides[1]);
+	return log_damage(log, damaged) ?: ret;
 }
 
 int cmd_view(int argc, char **argv)
 {
 	struct view_opts o = { .output = "trace.html" };
-	struct console console = { 0 };
-	struct log log = console_as_log(&console);
-	struct buf sides[2] = { { 0 } };
-	int status;
 
 	memory_or_end();
-	if (command_files(&view_table, argc, argv, &o, &o.files, &status)) {
-		uint64_t damaged = 0;
-		int ret;
-
-		console.quiet = o.quiet;
-		status = o.diff ? diff_sides(&o.files, sides, &log) : EXIT_OK;
-		if (!status) {
-			ret = view_run(&o, sides, &damaged, &log);
-			if (damaged)
-				log_damage(&log, damaged);
-			status = damaged ? EXIT_FAILED : console_status(&console, ret);
-		}
-	}
-	buf_release(&sides[0]);
-	buf_release(&sides[1]);
-	strlist_release(&o.files);
-	return status;
+	return command_read(&view_table, argc, argv, &o, NULL, view_run);
 }

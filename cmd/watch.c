@@ -108,8 +108,7 @@ const struct opts_table watch_table = {
 		 "each task took from each VM's vCPUs, their wake-ups and their exits by reason. Prints\n"
 		 "the sums since its start every 10 s.\n"
 		 "\n",
-	.rows = watch_rows,
-	.n = ARRAY_SIZE(watch_rows),
+	OPT_ROWS(watch_rows),
 };
 
 #ifdef HYPTRACE_TRACEFS

@@ -48,8 +48,7 @@ const struct opts_table why_table = {
 		 "instances are slow. trace.dat or the FILEs are read; files of guests join their\n"
 		 "host's.\n"
 		 "\n",
-	.rows = why_rows_opts,
-	.n = ARRAY_SIZE(why_rows_opts),
+	OPT_ROWS(why_rows_opts),
 };
 
 /* The wait of a guest's task as a pair of events. */
@@ -280,22 +279,6 @@ static void why_print_examples(struct why_job *j)
 		answer_table_end(a);
 }
 
-static void why_print_notes(struct why_job *j)
-{
-	const struct why_row *total = &j->c.v[j->c.n];
-
-	for (size_t i = 0; i < j->c.n; i++) {
-		const struct why_row *r = &j->c.v[i];
-		const char *advice = why_kind(r->cause.kind)->advice;
-
-		if (advice && r->tail + r->typical >= WHY_NAMED * (total->tail + total->typical))
-			answer_note(&j->answer, "%s: %s", why_kind(r->cause.kind)->name, advice);
-	}
-	if (j->c.n_all < j->c.seen)
-		answer_note(&j->answer, "of %llu instances %zu were taken, evenly",
-			    (unsigned long long)j->c.seen, j->c.n_all);
-}
-
 /* Reads the chains, or pairs, and cuts them. */
 static int why_cut_chains(struct why_job *j, uint64_t *damaged)
 {
@@ -338,6 +321,7 @@ static int why_cut_marks(struct why_job *j, uint64_t *damaged)
 
 static int why_print_tail(struct why_job *j, uint64_t *damaged)
 {
+	const struct why_comparison *c = &j->c;
 	int ret = why_open(&j->why, j->in, j->o->q.found);
 
 	ret = ret ?: j->o->span ? why_cut_marks(j, damaged) : why_cut_chains(j, damaged);
@@ -347,11 +331,19 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 			"the instances have too many stretches for memory: --time FROM,TO reads a part");
 	if (!ret) {
 		why_print_head(j);
-		if (j->c.n || !j->text) {
+		if (c->n || !j->text) {
 			why_print_causes(j);
 			why_print_examples(j);
 		}
-		why_print_notes(j);
+		for (const struct why_row *r = c->v, *total = r + c->n; r < total; r++) {
+			const char *advice = why_kind(r->cause.kind)->advice;
+
+			if (advice && r->tail + r->typical >= WHY_NAMED * (total->tail + total->typical))
+				answer_note(&j->answer, "%s: %s", why_kind(r->cause.kind)->name, advice);
+		}
+		if (c->n_all < c->seen)
+			answer_note(&j->answer, "of %llu instances %zu were taken, evenly",
+				    (unsigned long long)c->seen, c->n_all);
 	}
 	why_close(j->why);
 	return ret;
@@ -450,10 +442,9 @@ static int why_run(void *opts, const struct log *log)
 		ret = why_answer(&j, &out, &damaged) ?: print_answer(&out, log);
 		buf_release(&out);
 	}
-	if (damaged)
-		log_damage(log, damaged);
+	ret = log_damage(log, damaged) ?: ret;
 	hyptrace_close(files);
-	return damaged ? -EBADMSG : ret;
+	return ret;
 }
 
 int cmd_why(int argc, char **argv)

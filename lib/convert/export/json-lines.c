@@ -275,11 +275,10 @@ int export_json(struct export_job *job)
 		l.places[i] = calloc(info->n_buffers + 1, sizeof(**l.places));
 		for (size_t b = 0; l.places[i] && b < info->n_buffers; b++) {
 			struct json json = { .out = &l.scratch, .compact = true };
-			const char *base = strrchr(in->path, '/');
 
 			l.scratch.len = 0;
 			json_object(&json);
-			json_key_str(&json, "file", base ? base + 1 : in->path);
+			json_key_str(&json, "file", basename(in->path));
 			json_key_str(&json, "guest", in->guest ? in->machine : NULL);
 			json_key_str(&json, "buffer", info->buffers[b].name);
 			json_key(&json, "cpu");

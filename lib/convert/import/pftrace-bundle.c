@@ -24,11 +24,6 @@ struct compact_list {
 	size_t n;
 };
 
-struct bundle_text {
-	const uint8_t *data;
-	size_t len;
-};
-
 struct bundle {
 	struct pft *p;
 	struct pft_machine *m;
@@ -38,7 +33,7 @@ struct bundle {
 	uint64_t clock;
 	size_t n; /* items */
 	struct compact_list lists[COMPACT_END];
-	struct bundle_text *texts;
+	struct wire_field *texts; /* compact_sched's table of names */
 	size_t n_texts;
 };
 
@@ -100,20 +95,15 @@ static int take_numbers(struct compact_list *l, const struct wire_field *f)
 static int take_compact(struct bundle *b, struct cursor c)
 {
 	struct wire_field f;
-	int ret;
+	int ret = 0;
 
-	while ((ret = wire_next(&c, &f)) == 1) {
-		if (f.number == INTERN_TABLE) {
-			struct bundle_text t = { f.data, f.len };
-
+	while (ret >= 0 && (ret = wire_next(&c, &f)) == 1) {
+		if (f.number == INTERN_TABLE)
 			ret = f.is_bytes && b->n_texts < PFT_BUNDLE_MAX
-				      ? array_push(&b->texts, &b->n_texts, &t, sizeof(t))
+				      ? array_push(&b->texts, &b->n_texts, &f, sizeof(f))
 				      : -EBADMSG;
-		} else if (f.number < COMPACT_END) {
+		else if (f.number < COMPACT_END)
 			ret = take_numbers(&b->lists[f.number], &f);
-		}
-		if (ret < 0)
-			return ret;
 	}
 	return ret;
 }
@@ -144,9 +134,9 @@ static int add_compact(struct bundle *b, unsigned int times, unsigned int last, 
 static int bundle_take(struct bundle *b, struct cursor c)
 {
 	struct wire_field f;
-	int ret;
+	int ret = 0;
 
-	while ((ret = wire_next(&c, &f)) == 1) {
+	while (ret >= 0 && (ret = wire_next(&c, &f)) == 1) {
 		if (f.number == BUNDLE_EVENT && f.is_bytes)
 			ret = take_event(b, wire_message(&f));
 		else if (f.number == BUNDLE_COMPACT && f.is_bytes)
@@ -159,8 +149,6 @@ static int bundle_take(struct bundle *b, struct cursor c)
 			b->clock = f.v;
 		else if ((f.number == BUNDLE_LOST && f.v) || f.number == BUNDLE_ERROR)
 			b->lost[0] = true;
-		if (ret < 0)
-			return ret;
 	}
 	b->lost[1] = b->lost[0];
 	return ret ?: add_compact(b, SWITCH_TIMESTAMP, SWITCH_NEXT_COMM, PFT_SCHED_SWITCH) ?:

@@ -56,15 +56,13 @@ static int describe_member(struct buf *fields, struct cursor c)
 static int describe_message(struct perfetto_event *row, struct buf *fields, struct cursor c)
 {
 	struct wire_field f;
-	int ret;
+	int ret = 0;
 
-	while ((ret = wire_next(&c, &f)) == 1) {
+	while (ret >= 0 && (ret = wire_next(&c, &f)) == 1) {
 		if (f.number == MESSAGE_NAME && f.is_bytes && !row->name)
 			row->name = described_word(&f);
 		else if (f.number == MESSAGE_FIELD && f.is_bytes)
 			ret = describe_member(fields, wire_message(&f));
-		if (ret < 0)
-			return ret;
 	}
 	return ret;
 }
@@ -82,17 +80,15 @@ int pft_describe(struct pft_source *s, struct cursor c)
 	struct perfetto_event row = { 0 };
 	struct buf fields = { 0 };
 	struct wire_field f;
-	int ret;
+	int ret = 0;
 
-	while ((ret = wire_next(&c, &f)) == 1) {
+	while (ret >= 0 && (ret = wire_next(&c, &f)) == 1) {
 		if (f.number == DESCRIBED_NUMBER && !f.is_bytes)
 			row.number = (uint32_t)f.v;
 		else if (f.number == DESCRIBED_GROUP && f.is_bytes && !row.system)
 			row.system = described_word(&f);
 		else if (f.number == DESCRIBED_MESSAGE && f.is_bytes)
 			ret = describe_message(&row, &fields, wire_message(&f));
-		if (ret < 0)
-			break;
 	}
 	row.system = row.system ?: strdup("perfetto");
 	row.fields = ret ? NULL : strdup(buf_str(&fields) ?: "");

@@ -284,12 +284,9 @@ void pft_kind_text(const struct pft_kind *k, struct buf *out)
 
 static void kind_free(struct pft_kind *k)
 {
-	if (!k)
-		return;
-	free(k->v);
+	columns_drop(k);
 	free(k->system);
 	free(k->name);
-	free(k->print_fmt);
 	free(k);
 }
 

@@ -222,8 +222,8 @@ enum {
 };
 
 struct pft_stats {
-	bool seen[2];
-	uint64_t begin[STAT_NUMBERS], end[STAT_NUMBERS];
+	bool seen[2]; /* as the trace began, and as it ended */
+	uint64_t v[2][STAT_NUMBERS];
 };
 
 int pft_source_stats(struct pft_source *s, struct cursor c)
@@ -253,8 +253,7 @@ int pft_source_stats(struct pft_source *s, struct cursor c)
 		if (v[STAT_CPU] >= PERFETTO_CPUS || (phase != STATS_BEGIN && phase != STATS_END))
 			continue;
 		s->stats[v[STAT_CPU]].seen[phase - STATS_BEGIN] = true;
-		memcpy(phase == STATS_BEGIN ? s->stats[v[STAT_CPU]].begin : s->stats[v[STAT_CPU]].end, v,
-		       sizeof(v));
+		memcpy(s->stats[v[STAT_CPU]].v[phase - STATS_BEGIN], v, sizeof(v));
 	}
 	return ret;
 }
@@ -267,12 +266,11 @@ static int source_stat_texts(struct pft *p, struct pft_machine *m, const struct 
 
 	for (unsigned int i = 0; s->stats && b && i < PERFETTO_CPUS && !ret; i++) {
 		const struct pft_stats *st = &s->stats[i];
-		const uint64_t *end = st->end;
-		uint64_t overrun = end[STAT_OVERRUN] - st->begin[STAT_OVERRUN];
+		const uint64_t *begin = st->v[0], *end = st->v[1];
+		uint64_t overrun = end[STAT_OVERRUN] - begin[STAT_OVERRUN];
 		char name[48], text[256];
 
-		if (!b->cpus[i] || !st->seen[0] || !st->seen[1] ||
-		    end[STAT_OVERRUN] < st->begin[STAT_OVERRUN])
+		if (!b->cpus[i] || !st->seen[0] || !st->seen[1] || end[STAT_OVERRUN] < begin[STAT_OVERRUN])
 			continue;
 		p->result->counted = true;
 		p->result->overrun += overrun;

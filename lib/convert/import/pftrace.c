@@ -54,15 +54,13 @@ static int take_task(struct pft_machine *m, struct cursor c, unsigned int name)
 static int take_processes(struct pft_machine *m, struct cursor c)
 {
 	struct wire_field f;
-	int ret;
+	int ret = 0;
 
-	while ((ret = wire_next(&c, &f)) == 1) {
+	while (ret >= 0 && (ret = wire_next(&c, &f)) == 1) {
 		if (f.number == TREE_PROCESS && f.is_bytes)
 			ret = take_task(m, wire_message(&f), PROCESS_CMDLINE);
 		else if (f.number == TREE_THREAD && f.is_bytes)
 			ret = take_task(m, wire_message(&f), TASK_COMM);
-		if (ret < 0)
-			return ret;
 	}
 	return ret;
 }
@@ -120,15 +118,13 @@ static int take_machine_name(struct pft_machine *m, const struct wire_field *f)
 static int take_system(struct pft_machine *m, struct cursor c)
 {
 	struct wire_field f;
-	int ret;
+	int ret = 0;
 
-	while ((ret = wire_next(&c, &f)) == 1) {
+	while (ret >= 0 && (ret = wire_next(&c, &f)) == 1) {
 		if (f.number == INFO_UTSNAME && f.is_bytes)
 			ret = take_utsname(m, wire_message(&f));
 		else if (f.number == INFO_MACHINE_NAME && f.is_bytes)
 			ret = take_machine_name(m, &f);
-		if (ret < 0)
-			return ret;
 	}
 	return ret;
 }

@@ -18,54 +18,37 @@ static const struct qemu_kind {
 		const char *type, *name;
 	} args[QEMU_ARGS];
 } qemu_kinds[] = {
+/* clang-format off */
+#define ARG(type, name) { #type, #name }
+/* clang-format on */
+#define MEMORY_ARGS                                                                                          \
+	ARG(s32, cpu), ARG(u64, mr), ARG(u64, addr), ARG(u64, value), ARG(u32, size), ARG(text, name)
 	/* first, and made of memory_region_ops_write */
-	{ "hypertrace", "doorbell", { { "u32", "client" }, { "u32", "seq" }, { "s32", "vcpu" } } },
+	{ "hypertrace", "doorbell", { ARG(u32, client), ARG(u32, seq), ARG(s32, vcpu) } },
 	/* made of doorbells, as record makes it (record/marks/rings.h) */
 	{ "hypertrace",
 	  "guest_hypertrace",
-	  { { "u32", "client" },
-	    { "s32", "vcpu" },
-	    { "u64", "guest_time" },
-	    { "u64", "arg1" },
-	    { "u64", "arg2" },
-	    { "u64", "arg3" },
-	    { "u64", "arg4" },
-	    { "text", "guest" } } },
-#define QEMU_MEMORY                                                                                          \
-	{                                                                                                    \
-		{ "s32", "cpu" }, { "u64", "mr" }, { "u64", "addr" }, { "u64", "value" }, { "u32", "size" }, \
-		{                                                                                            \
-			"text", "name"                                                                       \
-		}                                                                                            \
-	}
-	{ "qemu", "memory_region_ops_write", QEMU_MEMORY },
-	{ "qemu", "memory_region_ops_read", QEMU_MEMORY },
-#undef QEMU_MEMORY
-	{ "qemu", "guest_mem_before_exec", { { "u64", "cpu" }, { "u64", "vaddr" }, { "u32", "info" } } },
-	{ "qemu", "guest_mem_before_trans", { { "u64", "cpu" }, { "u32", "info" } } },
-	{ "qemu", "guest_cpu_enter", { { "u64", "cpu" } } },
-	{ "qemu", "guest_cpu_exit", { { "u64", "cpu" } } },
-	{ "qemu", "guest_cpu_reset", { { "u64", "cpu" } } },
+	  { ARG(u32, client), ARG(s32, vcpu), ARG(u64, guest_time), ARG(u64, arg1), ARG(u64, arg2),
+	    ARG(u64, arg3), ARG(u64, arg4), ARG(text, guest) } },
+	{ "qemu", "memory_region_ops_write", { MEMORY_ARGS } },
+	{ "qemu", "memory_region_ops_read", { MEMORY_ARGS } },
+	{ "qemu", "guest_mem_before_exec", { ARG(u64, cpu), ARG(u64, vaddr), ARG(u32, info) } },
+	{ "qemu", "guest_mem_before_trans", { ARG(u64, cpu), ARG(u32, info) } },
+	{ "qemu", "guest_cpu_enter", { ARG(u64, cpu) } },
+	{ "qemu", "guest_cpu_exit", { ARG(u64, cpu) } },
+	{ "qemu", "guest_cpu_reset", { ARG(u64, cpu) } },
 	{ "qemu",
 	  "guest_user_syscall",
-	  { { "u64", "cpu" },
-	    { "u64", "num" },
-	    { "u64", "arg1" },
-	    { "u64", "arg2" },
-	    { "u64", "arg3" },
-	    { "u64", "arg4" },
-	    { "u64", "arg5" },
-	    { "u64", "arg6" },
-	    { "u64", "arg7" },
-	    { "u64", "arg8" } } },
-	{ "qemu", "guest_user_syscall_ret", { { "u64", "cpu" }, { "u64", "num" }, { "u64", "ret" } } },
+	  { ARG(u64, cpu), ARG(u64, num), ARG(u64, arg1), ARG(u64, arg2), ARG(u64, arg3), ARG(u64, arg4),
+	    ARG(u64, arg5), ARG(u64, arg6), ARG(u64, arg7), ARG(u64, arg8) } },
+	{ "qemu", "guest_user_syscall_ret", { ARG(u64, cpu), ARG(u64, num), ARG(u64, ret) } },
 	/* of the hypertrace patches of 2016, as built by default */
 	{ "qemu",
 	  "guest_hypertrace",
-	  { { "u64", "cpu" }, { "u64", "arg1" }, { "u64", "arg2" }, { "u64", "arg3" }, { "u64", "arg4" } } },
-	{ "qemu", "kvm_run_exit", { { "s32", "cpu_index" }, { "u32", "reason" } } },
-	{ "qemu", "virtio_queue_notify", { { "u64", "vdev" }, { "s32", "n" }, { "u64", "vq" } } },
-	{ "qemu", "virtio_notify", { { "u64", "vdev" }, { "u64", "vq" } } },
+	  { ARG(u64, cpu), ARG(u64, arg1), ARG(u64, arg2), ARG(u64, arg3), ARG(u64, arg4) } },
+	{ "qemu", "kvm_run_exit", { ARG(s32, cpu_index), ARG(u32, reason) } },
+	{ "qemu", "virtio_queue_notify", { ARG(u64, vdev), ARG(s32, n), ARG(u64, vq) } },
+	{ "qemu", "virtio_notify", { ARG(u64, vdev), ARG(u64, vq) } },
 };
 
 enum { KIND_DOORBELL, KIND_MARK, KIND_WRITE };

@@ -79,11 +79,10 @@ static void head_machines(struct json *j, const struct inputs *in)
 	for (const struct input *f = in->v; f < in->v + in->n; f++) {
 		const struct reader_option *o = reader_option(f->reader, DAT_COMMAND);
 		char *command = o ? strndup(o->data.data, o->data.len) : NULL;
-		const char *slash = strrchr(f->path, '/');
 
 		json_object(j);
 		json_key_str(j, "name", f->machine);
-		json_key_str(j, "file", slash ? slash + 1 : f->path);
+		json_key_str(j, "file", basename(f->path));
 		json_key_str(j, "clock", f->time.clock);
 		json_key_u64(j, "guest", f->guest);
 		json_key_u64(j, "bound", filetime_widest_bound(&f->time)); /* 0: unknown */
