@@ -185,20 +185,6 @@ struct copy {
 	uint64_t last_ts; /* of the last page on disk */
 };
 
-/* Room for one chunk of the largest pages: all the memory that the pages take, which the caller frees.
- * -ENOMEM. */
-static int dat_pages_init(struct dat_writer *w)
-{
-	uint32_t max = dat_max_page(w->f);
-
-	if (!max)
-		return 0;
-	w->zipped_cap = ZSTD_compressBound((size_t)max * CHUNK_PAGES);
-	w->pages = malloc((size_t)max * CHUNK_PAGES);
-	w->zipped = malloc(w->zipped_cap);
-	return w->pages && w->zipped ? 0 : -ENOMEM;
-}
-
 /* Reads n pages from page `first` on into w->pages and has them fixed. */
 static int load_pages(struct copy *c, uint64_t first, size_t n)
 {
@@ -371,31 +357,24 @@ static int dat_write_v6(struct dat_writer *w)
 	const struct dat_buffer *top = dat_top(f);
 	uint32_t n_cpus = dat_max_cpus(f);
 	uint64_t *at = calloc(f->n_buffers + 1, sizeof(*at));
-	int ret;
+	int ret = 0;
 
 	if (!at)
 		return -ENOMEM;
 	dat_put_magic(&w->out, 6, f->n_buffers ? f->buffers[0].page_size : f->page_size);
-	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES && !ret; id++) {
 		struct buf body = { 0 };
 
 		ret = dat_part(w->f, id, &body);
-		if (!ret)
-			dat_out_write(&w->out, body.data, body.len);
+		dat_out_write(&w->out, body.data, body.len);
 		buf_release(&body);
-		if (ret)
-			goto out;
 	}
-	ret = w->out.err;
-	if (ret)
-		goto out;
 	dat_out_u32(&w->out, n_cpus);
-	ret = v6_put_options(w, at) ?: v6_put_buffer(w, top, n_cpus);
+	ret = ret ?: v6_put_options(w, at) ?: v6_put_buffer(w, top, n_cpus);
 	for (size_t i = top ? 1 : 0; i < f->n_buffers && !ret; i++) {
 		dat_out_patch(&w->out, at[i], w->out.pos);
 		ret = v6_put_buffer(w, &f->buffers[i], n_cpus);
 	}
-out:
 	free(at);
 	return ret;
 }
@@ -650,13 +629,19 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 {
 	struct dat_writer w = { .f = f, .log = log };
 	int ret = writer_check(f);
+	size_t chunk;
 
 	if (ret)
 		return log_fail(log, ret, "cannot write a version %d trace file: %s", f->version,
 				strerror(-ret));
 	for (size_t i = 0; i < f->n_buffers; i++)
 		w.total += dat_buffer_size(&f->buffers[i]);
-	ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w);
+	/* one chunk of the largest pages: all the memory that the pages take */
+	chunk = (size_t)dat_max_page(f) * CHUNK_PAGES;
+	w.zipped_cap = ZSTD_compressBound(chunk);
+	w.pages = malloc(chunk + 1);
+	w.zipped = malloc(w.zipped_cap + 1);
+	ret = w.pages && w.zipped ? dat_out_init(&w.out, fd) : -ENOMEM;
 	if (!ret && f->version == 7 && (!f->compression || strcmp(f->compression, "none"))) {
 		w.zip = ZSTD_createCCtx();
 		ret = w.zip ? 0 : -ENOMEM;
