@@ -236,21 +236,20 @@ static int copy_pages(struct copy *c)
 		size_t n = left < CHUNK_PAGES ? (size_t)left : CHUNK_PAGES;
 		uint64_t on_disk = c->n_pages > at ? c->n_pages - at : 0;
 		size_t real = on_disk < n ? (size_t)on_disk : n;
+		size_t size = c->b->page_size;
 		int ret = load_pages(c, at, real);
-		size_t size;
 
 		if (ret)
 			return ret;
 		/* A page without events: the time stamp, a commit of 0. */
-		size = c->b->page_size;
 		for (size_t i = real; i < n; i++) {
 			memset(c->w->pages + i * size, 0, size);
 			memcpy(c->w->pages + i * size, &c->last_ts, sizeof(c->last_ts));
 		}
-		ret = put_chunk(w, n * c->b->page_size);
+		ret = put_chunk(w, n * size);
 		if (ret)
 			return ret;
-		w->done += (uint64_t)real * c->b->page_size;
+		w->done += (uint64_t)real * size;
 		if (w->f->progress)
 			w->f->progress(w->f->progress_ctx, w->done, w->total);
 	}
