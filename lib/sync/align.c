@@ -29,22 +29,17 @@ static int solve_guest(const struct offsets *o, struct offsets_guest *g, struct 
 	source.progress = progress;
 	ret = sync_guest_read(&g->events, &source);
 	sync_source_release(&source);
-	if (ret)
-		return ret;
 	if (option) {
 		e.vcpus = option->vcpus;
 		e.n_vcpus = option->n;
 	}
-	ret = sync_input_make(&g->in, &e, &g->pids);
-	if (ret)
-		return ret;
-	ret = g->events.n_cpus ? sync_solve(&g->in, &g->result, log) : 0;
-	if (ret)
-		return ret;
-	if (g->result.map_changed)
+	ret = ret ?: sync_input_make(&g->in, &e, &g->pids);
+	if (!ret && g->events.n_cpus)
+		ret = sync_solve(&g->in, &g->result, log);
+	if (!ret && g->result.map_changed)
 		log_warn(log, "%s: the vCPU threads that its host's file names belong to another VM",
 			 g->file->path);
-	return 0;
+	return ret;
 }
 
 /* Gives the guest's file its offsets, and the host's threads their vCPUs, if the result has any. */

@@ -447,7 +447,8 @@ static uint64_t bound_between(const struct counter_method *j, const struct epoch
 	return (uint64_t)ceil(ns) + ROUNDING;
 }
 
-/* Fills the result's points, each epoch's start with another just before it, jumps and class. 0 or -ENOMEM. */
+/* Fills the result's points, each epoch's start with another just before it, jumps and class. 0 or -ENOMEM.
+ */
 static int counter_method_points(struct counter_method *j, enum sync_class class)
 {
 	uint64_t last = j->guest.v[j->guest.n - 1].counter;
@@ -643,7 +644,7 @@ static int solve_part(struct part_job *job, struct epoch *e, uint64_t to)
 		w.a -= w.a > job->off ? job->off : w.a;
 		w.b += job->off;
 		if (w.b >= host.begin && w.a <= host.end)
-			ret = sync_windows_add(&host.windows, &w);
+			ret = array_push(&host.windows.v, &host.windows.n, &w, sizeof(w));
 	}
 	ret = ret ?: sync_input_make(&in, &seen, &pids);
 	if (ret)

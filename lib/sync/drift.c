@@ -214,19 +214,6 @@ static void fit_find_bends(struct fit *f)
 		f->bend = fmax(f->bend, sum / (double)f->n);
 }
 
-/* Narrows the corridor at each node by what all others allow, and finds the rates there. */
-static void fit_see_all(struct fit *f)
-{
-	struct view v;
-
-	for (size_t i = 0; i < f->n; i++)
-		see_node(f, i, &v);
-	for (size_t i = 0; i < f->n; i++) {
-		f->v[i].low = f->v[i].seen_low;
-		f->v[i].high = f->v[i].seen_high;
-	}
-}
-
 /* Documentation/clock-sync.md has the reason for each number. */
 #define PASSES	     5
 #define SPLITS	     8
@@ -327,6 +314,7 @@ static void stab_all(struct fit *f, double room)
 /* Corridor, bends, and all slices seen from each. */
 static void narrow_all(struct fit *f, bool hard)
 {
+	struct view view;
 	size_t before;
 
 	f->conflicts = 0;
@@ -343,7 +331,13 @@ static void narrow_all(struct fit *f, bool hard)
 	stab_all(f, ROOM_BEND);
 	fit_find_bends(f);
 	before = f->conflicts;
-	fit_see_all(f);
+	/* each node by what all others allow, and the rates there */
+	for (size_t i = 0; i < f->n; i++)
+		see_node(f, i, &view);
+	for (size_t i = 0; i < f->n; i++) {
+		f->v[i].low = f->v[i].seen_low;
+		f->v[i].high = f->v[i].seen_high;
+	}
 	if (f->conflicts > before)
 		f->bend = fmin(f->bend * 4, f->p->rate);
 }

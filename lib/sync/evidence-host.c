@@ -5,6 +5,7 @@
  * the gap between two spans of lib/spans, by raw times of clocks that are not yet aligned.
  */
 #include "base/array.h"
+#include "base/field.h"
 #include "file/dat/format.h"
 #include "sync/evidence.h"
 
@@ -86,7 +87,7 @@ static int blind_put(struct blind_cpu *c, uint64_t a, uint64_t b, int32_t pid, b
 	const struct sync_window w = { a > HYP_SLACK ? a - HYP_SLACK : 0, b + HYP_SLACK + c->b->step, pid,
 				       SYNC_HYP, unknown };
 
-	return a <= b ? sync_windows_add(c->out, &w) : 0;
+	return a <= b ? array_push(&c->out->v, &c->out->n, &w, sizeof(w)) : 0;
 }
 
 /* Ends the known part of the run; begins the next. */
@@ -169,26 +170,13 @@ static int blind_end(struct blind_cpu *c)
 #define TEXT_STEP  1000 /* ns: the resolution of the hypervisor's text */
 #define STRAY_PART 100	/* 1 in so many hyp windows outside of kvm's: the clocks do not agree */
 
-/* Place of a field; size 0: there is none, or it does not fit 8 bytes. */
-struct event_place {
-	unsigned int offset, size;
-};
-
-static struct event_place event_place_of(const struct event_format *f, const char *name)
+/* Place of a number; size 0: there is none, or it does not fit 8 bytes. */
+static struct field_load host_field(const struct event_format *f, const char *name)
 {
 	const struct event_field *v = event_format_field(f, name);
 
-	return v && v->size <= 8 ? (struct event_place){ v->offset, v->size } : (struct event_place){ 0 };
-}
-
-/* The field's value; 0 beyond the event's end. */
-static uint64_t event_get(const struct page_event *ev, struct event_place p)
-{
-	uint64_t v = 0;
-
-	if (ev->len >= p.size && p.offset <= ev->len - p.size)
-		memcpy(&v, ev->data + p.offset, p.size);
-	return v;
+	return v && v->size <= 8 ? (struct field_load){ FIELD_NUMBER, v->offset, (uint32_t)v->size, 0, 0 }
+				 : (struct field_load){ 0 };
 }
 
 struct host_event {
@@ -196,7 +184,7 @@ struct host_event {
 	bool there, enter;
 	bool blind; /* the hypervisor's without a reason: sync/evidence.h */
 	uint8_t kind;
-	struct event_place pid, reason, vcpu;
+	struct field_load pid, reason, vcpu;
 	uint64_t want; /* the reason that counts */
 };
 
@@ -238,9 +226,9 @@ static int find_host_event(const struct dat_text *text, struct host_event *all)
 				  .there = true,
 				  .enter = i == KVM_ENTRY || i == HYP_EXIT,
 				  .kind = i <= KVM_EXIT ? SYNC_KVM : SYNC_HYP,
-				  .pid = event_place_of(&f, "common_pid"),
-				  .reason = event_place_of(&f, "reason"),
-				  .vcpu = event_place_of(&f, "vcpu") };
+				  .pid = host_field(&f, "common_pid"),
+				  .reason = host_field(&f, "reason"),
+				  .vcpu = host_field(&f, "vcpu") };
 	if (i == HYP_ENTER)
 		k->want = reason_number(&f, "guest_exit", OUR_GUEST_EXIT);
 	if (i == HYP_EXIT)
@@ -301,19 +289,23 @@ static int take_host_event(struct points *p, const struct page_event *ev)
 	for (int i = 0; i < HOST_EVENTS; i++) {
 		const struct host_event *k = &p->known[i];
 		struct sync_point one = { .time = ev->ts, .kind = k->kind, .enter = k->enter };
+		uint64_t reason, pid;
 
 		if (!k->there || k->id != type)
 			continue;
 		if (k->kind == SYNC_HYP && ev->ts % TEXT_STEP)
 			p->coarse = false;
-		if (k->kind == SYNC_HYP && !k->blind && event_get(ev, k->reason) != k->want)
+		/* 0 beyond the event's end */
+		field_load_number(&k->reason, ev->data, ev->len, &reason);
+		if (k->kind == SYNC_HYP && !k->blind && reason != k->want)
 			return 0;
 		p->live[i] = ev->ts < p->live[i] ? ev->ts : p->live[i];
 		if (k->blind)
 			return take_blind(p, ev, i, 0);
-		one.pid = (int32_t)event_get(ev, k->vcpu.size && k->kind == SYNC_HYP ? k->vcpu : k->pid);
-		if (!one.pid)
-			one.pid = (int32_t)event_get(ev, k->pid);
+		field_load_number(k->kind == SYNC_HYP ? &k->vcpu : &k->pid, ev->data, ev->len, &pid);
+		if (!(int32_t)pid)
+			field_load_number(&k->pid, ev->data, ev->len, &pid);
+		one.pid = (int32_t)pid;
 		if (one.pid <= 0)
 			return 0;
 		p->n_kind[one.kind]++;
@@ -471,7 +463,7 @@ static int pair_buffer(struct sync_host *h, struct points *p, bool *have)
 
 		w.a = w.a < h->begin ? h->begin : w.a;
 		w.b = w.b > h->end ? h->end : w.b;
-		if (w.a <= w.b && sync_windows_add(&h->windows, &w))
+		if (w.a <= w.b && array_push(&h->windows.v, &h->windows.n, &w, sizeof(w)))
 			return -ENOMEM;
 	}
 	h->lost += p->n_gaps - p->n_paused;
@@ -601,7 +593,7 @@ int sync_host_read(struct sync_host *h, const struct sync_source *s, const struc
 
 		for (size_t i = 0; i < ARRAY_SIZE(around) && have[kind] && !ret; i++)
 			if (around[i].a < around[i].b)
-				ret = sync_windows_add(&h->windows, &around[i]);
+				ret = array_push(&h->windows.v, &h->windows.n, &around[i], sizeof(around[i]));
 	}
 	free(p.blind.v);
 	free(p.v);

@@ -131,10 +131,8 @@ int sync_time_shift(const struct sync_result *r, uint64_t host_id, uint32_t n_cp
 		v[i] = (struct offset_point){ r->points[i].time, r->points[i].offset, 1, 0 };
 		bounds[i] = r->points[i].bound;
 	}
-	ret = offset_shift_fill(out, host_id, n_cpus, v, n);
-	if (ret)
-		goto out;
-	ret = offset_shift_set_bounds(out, bounds, n, r->method, sync_class_name(r->class));
+	ret = offset_shift_fill(out, host_id, n_cpus, v, n)
+		      ?: offset_shift_set_bounds(out, bounds, n, r->method, sync_class_name(r->class));
 	if (ret)
 		offset_shift_release(out);
 out:

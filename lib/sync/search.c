@@ -592,10 +592,10 @@ int search_segments(struct problem *p, struct segments *all, size_t from, size_t
 		goto out;
 	segment = h->track.segment;
 	all->v[all->n++] = segment;
-	ret = segment.first - from < 2 ? 0 : search_segments(p, all, from, segment.first);
-	if (ret)
-		goto out;
-	ret = to - segment.last < 2 ? 0 : search_segments(p, all, segment.last, to);
+	if (segment.first - from >= 2)
+		ret = search_segments(p, all, from, segment.first);
+	if (!ret && to - segment.last >= 2)
+		ret = search_segments(p, all, segment.last, to);
 out:
 	free(s);
 	return ret;

@@ -443,14 +443,11 @@ static int solve_windows(struct problem *p, struct sync_result *r)
 	if (!p->n_threads || !p->n_slices)
 		return 0;
 	ret = solve_segments(p, r);
-	if (ret)
-		return ret;
-	if (!map_any(p))
+	if (!ret && !map_any(p))
 		forget_points(r);
-	if (!r->n_points)
-		return 0;
-	ret = count_inside(p, r);
-	if (ret)
+	if (!ret && r->n_points)
+		ret = count_inside(p, r);
+	if (ret || !r->n_points)
 		return ret;
 	for (size_t i = 0; i < r->n_points; i++)
 		bounded = bounded || r->points[i].class != SYNC_NONE;

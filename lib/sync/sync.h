@@ -50,8 +50,6 @@ struct sync_point {
 	bool enter;
 };
 
-/* Appends a copy. -ENOMEM: w is as it was. */
-int sync_windows_add(struct sync_windows *w, const struct sync_window *one);
 /*
  * Pairs entries with exits (sorts v) and appends their windows; one that lacks its
  * other half becomes an unknown window. begin, end: of the host's capture. slack:

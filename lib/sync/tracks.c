@@ -133,10 +133,8 @@ int tracks_follow(struct problem *p, size_t from, size_t to, size_t k, int64_t l
 		return ret;
 	add_usual(&w.usual, s);
 	*out = (struct track){ .events = s->n, .outside = s->n - s->best };
-	ret = walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)b, &end);
-	if (ret)
-		return ret;
-	ret = walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)a - 1, &begin);
+	ret = walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)b, &end)
+		      ?: walk_on(&w, (ptrdiff_t)k, (ptrdiff_t)a - 1, &begin);
 	if (ret)
 		return ret;
 	out->segment = (struct segment){ .first = (size_t)(begin + 1), .last = (size_t)end };

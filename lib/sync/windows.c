@@ -2,11 +2,6 @@
 /* A host's entries and exits to windows, and each thread's windows to sorted spans. */
 #include "sync/solver.h"
 
-int sync_windows_add(struct sync_windows *w, const struct sync_window *one)
-{
-	return array_push(&w->v, &w->n, one, sizeof(*one));
-}
-
 static int compare_points(const void *a, const void *b)
 {
 	const struct sync_point *x = a, *y = b;
@@ -27,7 +22,7 @@ static int put_window(const struct pairing *p, const struct sync_point *at, uint
 	struct sync_window w = { a > p->slack ? a - p->slack : 0, b + p->slack + p->step, at->pid, at->kind,
 				 unknown };
 
-	return sync_windows_add(p->out, &w);
+	return array_push(&p->out->v, &p->out->n, &w, sizeof(w));
 }
 
 int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin, uint64_t end,

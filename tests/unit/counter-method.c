@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "sync/counter-method.h"
 #include "file/dat/offset.h"
 #include "record/clock/cntvoff.h"
@@ -381,7 +382,7 @@ static void make_events(const struct world *w, struct sync_host *h, struct sync_
 			win = (struct sync_window){ clock_at(&w->host, a), clock_at(&w->host, b),
 						    500 + (int32_t)cpu, SYNC_KVM, false };
 			h->end = win.b;
-			assert_int_equal(sync_windows_add(&h->windows, &win), 0);
+			assert_int_equal(array_push(&h->windows.v, &h->windows.n, &win, sizeof(win)), 0);
 			for (uint64_t at = a + 312 + random % 200; at < b - 312 && c->n < 60000; at += 2500) {
 				uint64_t counter = guest_counter(&w->vm, at);
 

@@ -64,12 +64,10 @@ static bool flame_matches(const struct flame *f, const struct flame_item *i)
 
 static int flame_stream_flush(struct flame *f, struct flame_stream *s)
 {
-	if (!s->waits)
-		return 0;
+	bool counts = s->waits && s->waits_match;
+
 	s->waits = false;
-	if (!s->waits_match)
-		return 0;
-	return flame_stack_count(f, s->input, s->pid, s->cpu, NULL, 0, s->names, s->n);
+	return counts ? flame_stack_count(f, s->input, s->pid, s->cpu, NULL, 0, s->names, s->n) : 0;
 }
 
 /* user_stack comes right behind kernel_stack, as the kernel writes them (__ftrace_trace_stack and what

@@ -12,7 +12,7 @@ struct vcpu_map_guest {
 
 /* A thread vhost-PID. */
 struct vcpu_map_vhost {
-	int64_t tid, owner;
+	uint64_t tid, owner;
 };
 
 struct vcpu_map_input {
@@ -43,18 +43,6 @@ static int vcpu_map_add(struct vcpu_map *w, const char *name, uint64_t trace_id,
 	return array_push(&w->guests, &w->n, &g, sizeof(g));
 }
 
-static bool vcpu_map_below_tid(const void *entry, const void *tid)
-{
-	return ((const struct vcpu_map_vhost *)entry)->tid < *(const int64_t *)tid;
-}
-
-static int vcpu_map_by_tid(const void *a, const void *b)
-{
-	const struct vcpu_map_vhost *x = a, *y = b;
-
-	return ORDER(x->tid, y->tid);
-}
-
 /* Adds the guests that a file names, and its vhost threads. */
 static int vcpu_map_add_input(struct vcpu_map *w, size_t input)
 {
@@ -78,15 +66,14 @@ static int vcpu_map_add_input(struct vcpu_map *w, size_t input)
 
 		/* "1793 vhost-1781" */
 		snprintf(text, sizeof(text), "%.*s", (int)(len < sizeof(text) ? len : 0), line);
-		task.tid = strtoll(text, &end, 10);
+		task.tid = strtoull(text, &end, 10);
 		if (end == text || strncmp(end, " vhost-", 7) || end[7] < '0' || end[7] > '9')
 			continue;
-		task.owner = strtoll(end + 7, &end, 10);
+		task.owner = strtoull(end + 7, &end, 10);
 		if (!*end)
 			ret = array_push(&v->vhosts, &v->n_vhosts, &task, sizeof(task));
 	}
-	if (v->n_vhosts)
-		qsort(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), vcpu_map_by_tid);
+	array_sort(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), compare_u64);
 	return ret;
 }
 
@@ -223,12 +210,13 @@ static bool latency_worker(const struct latency_taker *t, const struct vcpu_map 
 			   struct latency_key *key)
 {
 	const struct vcpu_map_input *v = &w->v[t->input];
-	size_t i = array_lower_bound(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), vcpu_map_below_tid, &tid);
-	bool vhost = i < v->n_vhosts && v->vhosts[i].tid == tid;
+	uint64_t thread = (uint64_t)tid;
+	size_t i = array_lower_bound(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), u64_below, &thread);
+	bool vhost = i < v->n_vhosts && v->vhosts[i].tid == thread;
 
 	/* a kernel thread called vhost-PID works for that process; others stand for themselves */
 	*key = (struct latency_key){ latency_scope(SCOPE_INPUT, t->input),
-				     (uint64_t)(vhost ? v->vhosts[i].owner : tid) };
+				     vhost ? v->vhosts[i].owner : thread };
 	return tid > 0;
 }
 

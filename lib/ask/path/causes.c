@@ -6,11 +6,6 @@
 
 #define PATH_CAUSES 50
 
-const char *path_machine(const struct path_search *s, uint16_t input)
-{
-	return s->in->v[input].machine;
-}
-
 struct path_row path_no_row(uint16_t input, uint64_t ts)
 {
 	return (struct path_row){ .ts = ts, .input = input, .kind = STEP_NONE, .pid = PATH_NOBODY };
@@ -32,7 +27,7 @@ void path_stop(struct path_search *s, enum path_end end, const struct path_row *
 void path_stop_lost(struct path_search *s, const struct path_row *lost)
 {
 	const struct path_machine *m = &s->w->machines[lost->input];
-	const char *machine = path_machine(s, lost->input);
+	const char *machine = s->in->v[lost->input].machine;
 	char n[32] = "some", from[32], to[32];
 
 	if (lost->a != STEP_UNKNOWN)

@@ -101,13 +101,13 @@ static bool path_raised_open(struct path_search *s, struct path_raised *r)
 	if (!r->handler)
 		path_stop(s, PATH_UNKNOWN, NULL,
 			  "which interrupt that was needs irq events: record -A %s -e irq",
-			  path_machine(s, s->input));
+			  s->in->v[s->input].machine);
 	else if (!path_thread_of(s, s->input, s->cpu, &r->t))
 		path_stop(s, PATH_UNKNOWN, r->handler, "no file says which host's thread CPU %u of %s is",
-			  s->cpu, path_machine(s, s->input));
+			  s->cpu, s->in->v[s->input].machine);
 	else if (r->handler->bound == UINT32_MAX)
 		path_stop(s, PATH_UNDECIDED, r->handler, "the clock of %s has no bound: hyptrace sync",
-			  path_machine(s, s->input));
+			  s->in->v[s->input].machine);
 	if (s->path->end != PATH_OPEN)
 		return false;
 	r->vcpu = s->cpu;
@@ -155,7 +155,7 @@ static void path_woken(struct path_search *s, struct path_raised *r, struct path
 			path_follow(s, r->waking);
 	} else if (r->handler->irq == PATH_IPI) {
 		path_stop(s, PATH_UNKNOWN, r->handler, "the CPU of %s that sent it is not known",
-			  path_machine(s, s->input));
+			  s->in->v[s->input].machine);
 	} else if (!path_window_has(s->w, r->t.host, STEP_VIRQ)) {
 		path_stop(s, PATH_UNKNOWN, r->handler, "who raised it needs kvm events: record -e kvm");
 	} else {

@@ -47,7 +47,6 @@ void path_stop(struct path_search *s, enum path_end end, const struct path_row *
 void path_stop_lost(struct path_search *s, const struct path_row *lost);
 /* Rows do not reach back to what is wanted. */
 void path_stop_begin(struct path_search *s, const char *wanted);
-const char *path_machine(const struct path_search *s, uint16_t input);
 /* A row that stands for no event. */
 struct path_row path_no_row(uint16_t input, uint64_t ts);
 /* The actor is the task of that row from now on. */

@@ -74,7 +74,7 @@ static const struct path_row *path_runs(struct path_search *s)
 	/* before the first sleep, or as the rows begin: the chain ends there */
 	if (!in && !path_window_has(s->w, s->input, STEP_SWITCH))
 		path_stop(s, PATH_UNKNOWN, NULL, "it needs sched_switch of %s: record -e sched",
-			  path_machine(s, s->input));
+			  s->in->v[s->input].machine);
 	else if (!path_span_take(s, &sp, &begin))
 		return NULL;
 	else if (own)
@@ -98,7 +98,7 @@ static void path_rested(struct path_search *s, const struct path_row *in)
 		path_stop(s, PATH_UNKNOWN, rest.out, "sched_switch does not say prev_state");
 	} else if (!rest.known && !path_window_has(s->w, s->input, STEP_WAKING)) {
 		path_stop(s, PATH_UNKNOWN, NULL, "it needs sched_waking of %s: record -e sched",
-			  path_machine(s, s->input));
+			  s->in->v[s->input].machine);
 	} else if (!rest.known) {
 		path_stop(s, PATH_UNKNOWN, rest.out, "no event says who woke it");
 	} else if (rest.lost) {

@@ -127,7 +127,7 @@ static bool path_under_out(struct path_search *s, struct path_under *u)
 		return false;
 	} else if (!path_window_has(s->w, u->t.host, STEP_WAKING)) {
 		path_stop(s, PATH_UNKNOWN, out, "it needs sched_waking of %s: record -e sched",
-			  path_machine(s, u->t.host));
+			  s->in->v[u->t.host].machine);
 	} else {
 		sp.state = PATH_ASLEEP;
 		path_cause_add(s, &sp, out, 0);
@@ -245,7 +245,7 @@ static void path_enter_guest(struct path_search *s, uint16_t guest, uint32_t cpu
 	}
 	if (near || last->bound == UINT32_MAX) {
 		path_stop(s, PATH_UNDECIDED, near ? near : last,
-			  "which task of %s that was is nearer than the bound", path_machine(s, guest));
+			  "which task of %s that was is nearer than the bound", s->in->v[guest].machine);
 		return;
 	}
 	lost = path_window_lost(s->w, guest, cpu, last->ts, exit->ts + last->bound);

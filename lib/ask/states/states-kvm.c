@@ -23,20 +23,15 @@ static void kvm_unpaired(struct state_vcpu *v)
 		state_vcpu_doubt(v);
 }
 
+/* Without an isa the reason may be of either. */
 static bool exit_halts(const struct state_input *in, const struct step *s)
 {
 	uint32_t reason = (uint32_t)s->a;
+	uint64_t isa = s->a >> ISA_SHIFT;
 
 	if (!in->x86)
 		return s->b == ESR_WFX;
-	switch (s->a >> ISA_SHIFT) {
-	case ISA_VMX:
-		return reason == VMX_HLT;
-	case ISA_SVM:
-		return reason == SVM_HLT;
-	default:
-		return reason == VMX_HLT || reason == SVM_HLT;
-	}
+	return (reason == VMX_HLT && isa != ISA_SVM) || (reason == SVM_HLT && isa != ISA_VMX);
 }
 
 static void vcpu_out(struct state_vcpu *v, enum kvm_side side, const struct step *s)

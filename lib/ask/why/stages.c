@@ -154,17 +154,10 @@ int why_stages_place(struct why *w, uint32_t instance)
 	return ret;
 }
 
-static int why_stage_order(const void *a, const void *b)
-{
-	const struct why_stage *x = a, *y = b;
-
-	return ORDER(x->from, y->from);
-}
-
 void why_lanes_sort(struct why *w)
 {
 	for (size_t i = 0; i < w->keys.n; i++)
-		qsort(w->lanes[i].v, w->lanes[i].n, sizeof(*w->lanes[i].v), why_stage_order);
+		qsort(w->lanes[i].v, w->lanes[i].n, sizeof(*w->lanes[i].v), compare_u64);
 }
 
 void why_lanes_release(struct why *w)

@@ -7,7 +7,7 @@
 
 /* The part of an instance from one of its points to the next. */
 struct why_stage {
-	uint64_t from, to, from_bound, to_bound;
+	uint64_t from, to, from_bound, to_bound; /* from: the first, for compare_u64 */
 	uint32_t instance;
 	bool pending; /* an interrupt is: the vCPU's guest does not know of it */
 };

@@ -201,12 +201,7 @@ static int copy_cpu_pages(struct copied_cpu *p, const struct dat_source *s, size
 	p->order = 0;
 	/* 0: all its pages come before */
 	ret = passed && *passed ? reader_pages_seek(pages, *passed * p->layout.size) : 1;
-	if (ret != 1) {
-		reader_pages_close(pages);
-		return ret;
-	}
-	ret = 0;
-	for (bool begun = false; !ret && p->order <= 0; begun = true) {
+	for (bool begun = false; ret == 1 && p->order <= 0; begun = true) {
 		ret = reader_pages_next(pages, &page);
 		if (ret != 1)
 			break;
@@ -217,12 +212,12 @@ static int copy_cpu_pages(struct copied_cpu *p, const struct dat_source *s, size
 			ret = -EINVAL;
 			break;
 		}
-		ret = copy_page(p, page);
+		ret = copy_page(p, page) ?: 1;
 		if (passed && p->order < 0)
 			++*passed;
 	}
 	reader_pages_close(pages);
-	return ret;
+	return ret < 0 ? ret : 0;
 }
 
 /* The same CPU of the same buffer in a source; false: it has none. */

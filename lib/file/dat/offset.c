@@ -154,15 +154,14 @@ void offset_shift_encode(const struct offset_shift *s, struct buf *out)
 	buf_add(out, &s->peer, sizeof(s->peer));
 	buf_add(out, &s->flags, sizeof(s->flags));
 	buf_add(out, &n_cpus, sizeof(n_cpus));
-	for (uint32_t i = 0; i < s->n_cpus; i++)
-		encode_table(&s->cpus[i], out);
-	if (extra.v)
-		encode_table(&extra, out);
-	for (uint32_t i = 0; i < s->n_cpus; i++)
-		for (uint32_t k = 0; k < s->cpus[i].n; k++)
-			buf_add(out, &s->cpus[i].v[k].frac, 8);
-	for (uint32_t k = 0; k < extra.n; k++)
-		buf_add(out, &extra.v[k].frac, 8);
+	for (uint32_t i = 0; i < n_cpus && !out->bad; i++)
+		encode_table(i < s->n_cpus ? &s->cpus[i] : &extra, out);
+	for (uint32_t i = 0; i < n_cpus && !out->bad; i++) {
+		const struct offset_table *t = i < s->n_cpus ? &s->cpus[i] : &extra;
+
+		for (uint32_t k = 0; k < t->n; k++)
+			buf_add(out, &t->v[k].frac, 8);
+	}
 	free(extra.v);
 }
 
@@ -278,19 +277,17 @@ int offset_guest_decode(const void *data, size_t len, struct offset_guest *g)
 {
 	struct cursor c = cursor_at(data, len);
 	const char *name = cursor_str(&c);
+	int ret;
 
 	*g = (struct offset_guest){ 0 };
 	g->trace_id = cursor_u64(&c);
 	g->n = cursor_u32(&c);
-	if (c.bad || g->n > cursor_left(&c) / 8) {
-		offset_guest_release(g);
-		return -EBADMSG;
-	}
-	g->name = strdup(name);
-	g->vcpus = calloc(g->n ? g->n : 1, sizeof(*g->vcpus));
+	ret = c.bad || g->n > cursor_left(&c) / 8 ? -EBADMSG : 0;
+	g->name = ret ? NULL : strdup(name);
+	g->vcpus = ret ? NULL : calloc(g->n ? g->n : 1, sizeof(*g->vcpus));
 	if (!g->name || !g->vcpus) {
 		offset_guest_release(g);
-		return -ENOMEM;
+		return ret ?: -ENOMEM;
 	}
 	for (uint32_t i = 0; i < g->n; i++) {
 		g->vcpus[i].cpu = cursor_u32(&c);

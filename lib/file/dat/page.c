@@ -6,6 +6,8 @@
 #include "base/files.h"
 
 /* Event header: type_len in the low 5 bits (little endian), time delta above. */
+#define TYPE_BITS	5
+#define TYPE_MASK	((1u << TYPE_BITS) - 1)
 #define TYPE_LEN_MAX	28 /* 1..28: length in words; 0: length in array[0] */
 #define TYPE_PADDING	29
 #define TYPE_EXTEND	30
@@ -125,16 +127,6 @@ void page_mark_missed(const struct page_layout *l, void *page)
 	page_set_commit(l, page, commit | PAGE_MISSED_EVENTS);
 }
 
-static unsigned int head_type(uint32_t head)
-{
-	return head & 31;
-}
-
-static uint32_t head_delta(uint32_t head)
-{
-	return head >> 5;
-}
-
 /* An absolute stamp has 59 bits; the upper five are those of the time before (rb_fix_abs_ts). */
 static uint64_t absolute(uint64_t stamp, uint64_t before)
 {
@@ -162,10 +154,10 @@ static inline bool short_event(struct page_reader *r, struct page_event *ev)
 	if (left < sizeof(head))
 		return false;
 	memcpy(&head, r->p, sizeof(head));
-	type = head_type(head);
+	type = head & TYPE_MASK;
 	if (!type || type > TYPE_LEN_MAX || left - sizeof(head) < type * 4)
 		return false;
-	r->ts += head_delta(head);
+	r->ts += head >> TYPE_BITS;
 	*ev = (struct page_event){ .ts = r->ts, .data = r->p + sizeof(head), .len = type * 4 };
 	r->p += sizeof(head) + ev->len;
 	return true;
@@ -176,8 +168,8 @@ int page_next(struct page_reader *r, struct page_event *ev)
 	struct cursor c = cursor_at(r->p, (size_t)(r->end - r->p));
 
 	while (cursor_left(&c)) {
-		uint32_t head = cursor_u32(&c), delta = head_delta(head);
-		unsigned int type = head_type(head);
+		uint32_t head = cursor_u32(&c), delta = head >> TYPE_BITS;
+		unsigned int type = head & TYPE_MASK;
 		uint32_t word = type && type <= TYPE_LEN_MAX ? 0 : cursor_u32(&c);
 		uint64_t stamp = ((uint64_t)word << TS_SHIFT) + delta;
 
@@ -296,7 +288,7 @@ static void put_u32(struct page_writer *w, uint32_t v)
 
 static void put_event_head(struct page_writer *w, unsigned int type, uint64_t delta)
 {
-	put_u32(w, (uint32_t)(delta & TS_MASK) << 5 | type);
+	put_u32(w, (uint32_t)(delta & TS_MASK) << TYPE_BITS | type);
 }
 
 int page_write(struct page_writer *w, uint64_t ts, const void *data, size_t len)

@@ -185,20 +185,6 @@ struct copy {
 	uint64_t last_ts; /* of the last page on disk */
 };
 
-/* Room for one chunk of the largest pages: all the memory that the pages take, which the caller frees.
- * -ENOMEM. */
-static int dat_pages_init(struct dat_writer *w)
-{
-	uint32_t max = dat_max_page(w->f);
-
-	if (!max)
-		return 0;
-	w->zipped_cap = ZSTD_compressBound((size_t)max * CHUNK_PAGES);
-	w->pages = malloc((size_t)max * CHUNK_PAGES);
-	w->zipped = malloc(w->zipped_cap);
-	return w->pages && w->zipped ? 0 : -ENOMEM;
-}
-
 /* Reads n pages from page `first` on into w->pages and has them fixed. */
 static int load_pages(struct copy *c, uint64_t first, size_t n)
 {
@@ -250,21 +236,20 @@ static int copy_pages(struct copy *c)
 		size_t n = left < CHUNK_PAGES ? (size_t)left : CHUNK_PAGES;
 		uint64_t on_disk = c->n_pages > at ? c->n_pages - at : 0;
 		size_t real = on_disk < n ? (size_t)on_disk : n;
+		size_t size = c->b->page_size;
 		int ret = load_pages(c, at, real);
-		size_t size;
 
 		if (ret)
 			return ret;
 		/* A page without events: the time stamp, a commit of 0. */
-		size = c->b->page_size;
 		for (size_t i = real; i < n; i++) {
 			memset(c->w->pages + i * size, 0, size);
 			memcpy(c->w->pages + i * size, &c->last_ts, sizeof(c->last_ts));
 		}
-		ret = put_chunk(w, n * c->b->page_size);
+		ret = put_chunk(w, n * size);
 		if (ret)
 			return ret;
-		w->done += (uint64_t)real * c->b->page_size;
+		w->done += (uint64_t)real * size;
 		if (w->f->progress)
 			w->f->progress(w->f->progress_ctx, w->done, w->total);
 	}
@@ -371,31 +356,24 @@ static int dat_write_v6(struct dat_writer *w)
 	const struct dat_buffer *top = dat_top(f);
 	uint32_t n_cpus = dat_max_cpus(f);
 	uint64_t *at = calloc(f->n_buffers + 1, sizeof(*at));
-	int ret;
+	int ret = 0;
 
 	if (!at)
 		return -ENOMEM;
 	dat_put_magic(&w->out, 6, f->n_buffers ? f->buffers[0].page_size : f->page_size);
-	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES; id++) {
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES && !ret; id++) {
 		struct buf body = { 0 };
 
 		ret = dat_part(w->f, id, &body);
-		if (!ret)
-			dat_out_write(&w->out, body.data, body.len);
+		dat_out_write(&w->out, body.data, body.len);
 		buf_release(&body);
-		if (ret)
-			goto out;
 	}
-	ret = w->out.err;
-	if (ret)
-		goto out;
 	dat_out_u32(&w->out, n_cpus);
-	ret = v6_put_options(w, at) ?: v6_put_buffer(w, top, n_cpus);
+	ret = ret ?: v6_put_options(w, at) ?: v6_put_buffer(w, top, n_cpus);
 	for (size_t i = top ? 1 : 0; i < f->n_buffers && !ret; i++) {
 		dat_out_patch(&w->out, at[i], w->out.pos);
 		ret = v6_put_buffer(w, &f->buffers[i], n_cpus);
 	}
-out:
 	free(at);
 	return ret;
 }
@@ -650,13 +628,19 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 {
 	struct dat_writer w = { .f = f, .log = log };
 	int ret = writer_check(f);
+	size_t chunk;
 
 	if (ret)
 		return log_fail(log, ret, "cannot write a version %d trace file: %s", f->version,
 				strerror(-ret));
 	for (size_t i = 0; i < f->n_buffers; i++)
 		w.total += dat_buffer_size(&f->buffers[i]);
-	ret = dat_out_init(&w.out, fd) ?: dat_pages_init(&w);
+	/* one chunk of the largest pages: all the memory that the pages take */
+	chunk = (size_t)dat_max_page(f) * CHUNK_PAGES;
+	w.zipped_cap = ZSTD_compressBound(chunk);
+	w.pages = malloc(chunk + 1);
+	w.zipped = malloc(w.zipped_cap + 1);
+	ret = w.pages && w.zipped ? dat_out_init(&w.out, fd) : -ENOMEM;
 	if (!ret && f->version == 7 && (!f->compression || strcmp(f->compression, "none"))) {
 		w.zip = ZSTD_createCCtx();
 		ret = w.zip ? 0 : -ENOMEM;

@@ -96,15 +96,11 @@ void msg_add_refusal(struct buf *out, const char *reason)
 
 char *msg_get_reason(const struct msg *m)
 {
-	char *text = m->data_len ? strndup((const char *)m->data, m->data_len) : NULL;
+	char *text = m->data_len && *m->data ? strndup((const char *)m->data, m->data_len) : NULL;
 
 	for (char *p = text; p && *p; p++)
 		if (!isprint((unsigned char)*p))
 			*p = '?';
-	if (text && !*text) {
-		free(text);
-		text = NULL;
-	}
 	return text;
 }
 
