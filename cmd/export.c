@@ -331,7 +331,7 @@ static int export_files(void *opts, const struct log *log)
 	const struct export_opts *o = opts;
 	struct export e = { .log = log, .stop_fd = -1 };
 	struct hypertrace_desc *desc = NULL;
-	struct siphash_key key;
+	struct siphash_key key = { 0 };
 	int ret = 0;
 
 	if (o->perfetto && !PERFETTO_BUILT)
