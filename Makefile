@@ -169,7 +169,7 @@ PLUGIN_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard plugins/*.c))
 CMD_LIB := $(O)/cmd/commands.a
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(O)/tests/unit/%)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(O)/tests/fuzz/%)
-PRELOADS := countopens locks faults
+PRELOADS := countopens locks faults latepage
 TOOL_BIN := $(TOOL_SRC:tests/tools/%.c=$(O)/tests/tools/%)
 TOOL_BIN := $(foreach t,$(TOOL_BIN),$(t)$(if $(filter $(PRELOADS),$(notdir $(t))),.so))
 INTEG_BIN := $(INTEG_SRC:tests/integration/%.c=$(O)/tests/integration/%)

@@ -163,6 +163,22 @@ each_event() {
 	is "$(head -qn 1 "$hyp_events"/*/enable | sort -u)" 0 "$name: all events are off again"
 }
 
+# What comes between a read that finds nothing and the end: before tracing is off it is as good as any other.
+last_page() {
+	local name="$1, a page at the end" page=$tmp/late
+
+	new_tree "$1"
+	cat "$tree/$hyp/per_cpu/cpu0/trace_pipe_raw" >"$page" &
+	for cpu in 1 2; do cat "$tree/$hyp/per_cpu/cpu$cpu/trace_pipe_raw" >/dev/null & done
+	"$feed" "$tree" events | sed -n '/^\[000\]/p' >"$tmp/fed"
+	wait
+	LATE_PAGE=$page LD_PRELOAD=$build/tests/tools/latepage.so record -B hyp -- sleep 0.1
+	cp "$tmp/fed" "$tmp/out"
+	is "$status" 0 "$name: exit status" || diag "$(messages)"
+	fed_events "$name"
+	untouched "$name: tracefs is as before"
+}
+
 # ---- many pages -------------------------------------------------------------------
 
 many_pages() {
@@ -572,6 +588,7 @@ ends() {
 
 for layout in android15 android16; do
 	each_event $layout
+	last_page $layout
 	many_pages $layout
 	spellings $layout
 	faults $layout

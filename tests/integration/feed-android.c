@@ -426,7 +426,7 @@ static void open_feed(struct feed *f, const char *dir)
  * What is out of the FIFO need not be on disk yet. But the reader takes one page
  * after the other: with an empty one gone too, all before it are.
  */
-static void dat_from_spool(struct cpu *c)
+static void wait_for_all_pages(struct cpu *c)
 {
 	end_page(c);
 	wait_until_read(c);
@@ -454,7 +454,7 @@ int main(int argc, char **argv)
 	f.start = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	s->feed(&f);
 	for (int i = 0; i < CPUS && s->pages; i++)
-		dat_from_spool(&f.cpus[i]);
+		wait_for_all_pages(&f.cpus[i]);
 	if (f.n)
 		qsort(f.v, f.n, sizeof(*f.v), by_time);
 	for (size_t i = 0; i < f.n; i++)

@@ -277,6 +277,7 @@ static int drain_pipe(struct remote_reader *x, void *chunk)
 {
 	while (x->fd >= 0) {
 		const bool raw = x->r->raw && !x->as_text;
+		bool stopping, asked;
 		unsigned int mark;
 		int ret = 0;
 		ssize_t n;
@@ -292,14 +293,17 @@ static int drain_pipe(struct remote_reader *x, void *chunk)
 		}
 		if (ret || x->fd < 0)
 			return ret;
+		/* asked before the read: what comes after an empty read is read by the next one */
+		stopping = atomic_load(x->d->stopping);
+		asked = drain_asked(x->d, &mark);
 		n = read(x->fd, chunk, raw ? x->r->source.page_size : TEXT_CHUNK);
 		if (n > 0)
 			ret = drain_chunk(x, chunk, (size_t)n);
 		else if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
-		else if (atomic_load(x->d->stopping))
+		else if (stopping)
 			return 0;
-		else if (drain_asked(x->d, &mark)) {
+		else if (asked) {
 			/* The next record begins another page. */
 			ret = page_flush(&x->out.w, false);
 			atomic_store(&x->d->flushed, mark);
