@@ -40,7 +40,7 @@ run '
 	echo 0 >$hyp/events/hypervisor/hyp_enter/enable
 	cat $hyp/buffer_size_kb
 	begin loaded.dat -B hyp || exit'"$stand_still"'
-	s=$?; within 10 grep -q "(unloaded)" $hyp/buffer_size_kb; cat $hyp/buffer_size_kb; exit $s'
+	s=$?; cat $hyp/buffer_size_kb; exit $s'
 recorded "a recording where unread events were left"
 is "$output" "7 (loaded)"$'\n'"7 (unloaded)" "the buffer was loaded, and is not any more"
 like "$stderr" 'hyp: hypervisor held events that nobody had read: they are cleared' "what was in it is told"
