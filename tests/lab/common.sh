@@ -80,8 +80,9 @@ lab_apt() {
 	[ -f "$dir/status" ] || : >"$dir/status"
 	[ -f "$dir/sources.list" ] || {
 		mirror=$(lab_mirror) || return
-		printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' \
-			"$mirror" "$suite" >"$dir/sources.list"
+		# backports stand on their suite
+		printf "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror %s main\n" \
+			"$suite" ${suite%-backports} | sort -u >"$dir/sources.list"
 	}
 	"$command" -q -o APT::Architecture="$arch" -o APT::Architectures::="$arch" \
 		-o Dir::State="$dir" -o Dir::State::lists="$dir/lists" -o Dir::State::status="$dir/status" \
@@ -111,7 +112,7 @@ lab_unpack() {
 	rm -rf "$to.new"
 	mkdir -p "$to.new"
 	rm -f "$archives"/*.deb
-	lab_apt "$arch" "$suite" apt-get install -y --no-install-recommends --download-only "${want[@]}"
+	lab_apt "$arch" "$suite" apt-get install -y -t "$suite" --no-install-recommends --download-only "${want[@]}"
 	for deb in "$archives"/*.deb; do
 		p=${deb##*/}
 		case $skip in *" ${p%%_*} "*) continue ;; esac
