@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Captures of a protected-mode host with one guest, judged by the peers' own tools.
 . "$(dirname "$0")/lib.sh"
-all_symbols=1 shared=1 vm_up -m protected -g 1
+all_symbols=1 shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 # ---- three seconds: one timeline -----------------------------------------------
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What the kernel gave is what is in the file, and what it could not give is told.
 . "$(dirname "$0")/lib.sh"
-shared=1 vm_up -m protected -g 1
+shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 # ---- event for event ---------------------------------------------------------------
 #

@@ -3,7 +3,7 @@
 # However a recording ends, tracefs is afterwards as it was before, and that was
 # not the state after boot but one that somebody had set up.
 . "$(dirname "$0")/lib.sh"
-shared=1 vm_up -m protected -g 1
+shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 # What the kernel itself cannot undo is done first: the top buffer gets its full
 # size at the first use of an event and keeps it.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A recorder that is killed, a disk that is full, a buffer that is somebody else's.
 . "$(dirname "$0")/lib.sh"
-all_symbols=1 shared=1 vm_up -m protected -g 1
+all_symbols=1 shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 # ---- somebody else's buffer -----------------------------------------------------------
 

@@ -4,8 +4,8 @@
 # in a guest; and that none of them stays.
 . "$(dirname "$0")/lib.sh"
 
-ours=824
-vm_up -g 1 -a "sh -c 'hyptrace-agent -D -p $ours; hyptrace-agent -D -p 825 --probes; exec trace-cmd agent'"
+shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
+guest 'hyptrace-agent -D -p 825 --probes'
 
 # What is in dynamic_events and which events are on, in L1 and in the guest.
 l1_state='{ cat $t/dynamic_events; cat $t/set_event; }'
@@ -26,7 +26,7 @@ reports "$out/probes-Guest.dat" ' inside: .*dfd=-100' "the guest's"
 n=$(trace-cmd report "$out/probes.dat" 2>/dev/null | grep -c ' read: .*count=0 *$')
 is "$n" 0 "its filter holds"
 
-run "hyptrace record --guest-timeout 60 -o no.dat -A Guest@3:$ours -e 'p:hv/inside vfs_read' -- true"
+run "hyptrace record --guest-timeout 60 -o no.dat -A Guest@3 -e 'p:hv/inside vfs_read' -- true"
 refused 'a probe reads any memory: only an agent with --probes makes it' "an agent makes none by itself"
 run "hyptrace record -o no.dat -e 'p:hv/x no_such_function' -- true; s=\$?; $l1_state; exit \$s"
 refused "cannot write 'p:hv/x no_such_function' to 'dynamic_events'" "a function that is not there"
@@ -65,7 +65,7 @@ is "$(notified "$out/qemu.dat")" "0 -1,1 -1,2 -1,3 -1,4 -1" "... each of its eve
 
 # ---- the preset: vsock's queues carry what the guest's agent sends ----------------------------
 
-run "hyptrace record --guest-timeout 60 -o queues.dat --preset virtio -e kvm -e sched -A Guest@3:$ours --preset virtio -e sched -- sleep 2 &&
+run "hyptrace record --guest-timeout 60 -o queues.dat --preset virtio -e kvm -e sched -A Guest@3 --preset virtio -e sched -- sleep 2 &&
 	cp queues*.dat /mnt/out && $l1_state"
 recorded "--preset virtio on both sides"
 is "$(grep -c virtio <<<"$output")" 0 "none is left"
@@ -85,4 +85,5 @@ is "$(head -n 1 <<<"$output")" 1 "the event is there while it is recorded"
 is "$(tail -n +2 <<<"$output" | grep -c hv/)" 0 "recover removes it"
 
 is "$(l1 "$l1_state"; guest 'cat /sys/kernel/tracing/dynamic_events')" "$before" "all is as it was before"
+guest 'kill $(pgrep -f -- --probes)'
 done_testing

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 file=$build/hyptrace-arm64
 home=$(getent passwd "$(id -u)" | cut -d : -f 6)
 export TRACEEVENT_PLUGIN_DIR=$build/plugins
-[ -f "$file" ] || { make -s O="$build" static >"$tmp/make" 2>&1 || diag "$(cat "$tmp/make")"; }
+[ -f "$file" ] || { make -s -j"$(nproc)" O="$build" static >"$tmp/make" 2>&1 || diag "$(cat "$tmp/make")"; }
 
 size=$(stat -c %s "$file")
 diag "$file has $size bytes"

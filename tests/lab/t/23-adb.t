@@ -6,9 +6,9 @@
 . "$(dirname "$0")/lib.sh"
 
 file=$build/hyptrace-arm64
-[ -f "$file" ] || { make -s O="$build" static >"$tmp/make" 2>&1 || diag "$(cat "$tmp/make")"; }
+[ -f "$file" ] || { make -s -j"$(nproc)" O="$build" static >"$tmp/make" 2>&1 || diag "$(cat "$tmp/make")"; }
 
-vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
+shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 mkdir "$out/adb" "$tmp/bin" "$tmp/pc"
 export FAKE=$out/adb
@@ -142,5 +142,6 @@ settings >"$tmp/now"
 same "$tmp/now" "$tmp/before" "... and puts tracefs back"
 "$tmp/bin/adb" -s LAB pull "$dir/k.dat" "$tmp/pc/k.dat" >"$tmp/out.pull"
 reports "$tmp/pc/k.dat" '^ *hyp: .* hyp_enter: ' "... its file is to be fetched"
+l1 'pkill -f fake-adbd; umount /data'
 
 done_testing

@@ -7,7 +7,7 @@
 
 hyptrace=$build/hyptrace
 hz=50
-all_symbols=1 vm_up -m protected -g 1 -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
+all_symbols=1 shared=1 vm_up -m protected -g 1 -a 'hyptrace-agent -D -v'
 
 # count FILE PATTERN: samples that match in what stock's report prints
 count() {
@@ -17,7 +17,7 @@ count() {
 # ---- host, hypervisor and guest -----------------------------------------------------
 
 # A program of the guest's that never sleeps, and is the only one of its name; busybox calls its own "exe" at times.
-run "hyptrace record --profile $hz -B hyp -b 4096 -A Guest@3:824 -e sched:sched_process_exit --profile $hz -o p.dat -- \
+run "hyptrace record --profile $hz -B hyp -b 4096 -A Guest@3 -e sched:sched_process_exit --profile $hz -o p.dat -- \
 	/mnt/tests/lab/l1/guest exec 1 60 'ln -s /bin/busybox /tmp/yes; timeout 4 /tmp/yes >/dev/null'
 	status=\$?; cp p.dat p-Guest.dat /mnt/out; exit \$status"
 [ "$status" = 0 ] || [ "$status" = 143 ]
@@ -103,9 +103,11 @@ at_least "$(perl -ne '$n += $1 if /^host;spin-hvc;\[hyp\];.* (\d+)$/; END { prin
 
 # ---- an agent that does not know it ------------------------------------------------------
 
-run "hyptrace record --profile $hz -A Guest@3:823 -e sched --profile $hz -o stock.dat -- sleep 1"
-is "$status" 0 "trace-cmd's agent is recorded without"
+guest 'trace-cmd agent -D -p 826'
+run "hyptrace record --profile $hz -A Guest@3:826 -e sched --profile $hz -o stock.dat -- sleep 1"
+is "$status" 0 "trace-cmd's agent is recorded without" || diag "$stderr"
 like "$stderr" '^hyptrace: warning: guest Guest: no samples: its agent does not know --profile' "... which is said"
+guest 'killall trace-cmd'
 
 # ---- kill -9 ------------------------------------------------------------------------
 
