@@ -147,7 +147,7 @@ like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat
 world() {
 	perl -we '
 		use strict;
-		my (@host, @guest);
+		my (@host, @guest, @hyp);
 		sub host { my ($us, $cpu, $pid, $text) = @_; push @host, [ $us, "$cpu $pid $text" ] }
 		sub guest { my ($us, $pid, $text) = @_; push @guest, [ $us, "0 $pid $text" ] }
 		sub around { my ($from, $to) = @_; host($from, 0, 100, "kvm_exit ret=2 esr_ec=0x24"); host($to, 0, 100, "kvm_entry") }
@@ -163,6 +163,10 @@ world() {
 			around($at, $at + 300);
 			# 100 pages, ten of which the host takes back, and ten that may only be read
 			host($at + 1, 0, 100, sprintf "kvm_guest_fault ipa=%d hsr=%d", $page, $n < 110 ? 0x92000007 : 0x9200004f);
+			# a call of the hypervisor: while every third is handled; others are no hypercall, or come after it
+			my ($called, $why) = ([ 50, 1 ], [ 50, 0 ], [ 350, 1 ])[$n % 3]->@*;
+			push @hyp, [ $at + $called, "0 100 hypervisor:hyp_enter reason=$why vcpu=0" ],
+				[ $at + $called + 9, "0 100 hypervisor:hyp_exit reason=6 vcpu=0" ];
 			around($at + 400, $at + 810);
 			host($at + 401, 0, 100, "kvm_guest_fault ipa=0x9000000");
 			host($at + 410, 0, 100, "kvm_mmio type=2 gpa=0x9000000");
@@ -187,8 +191,10 @@ world() {
 			open my $to, "|-", "$ARGV[0]/tests/integration/make-trace", "$ARGV[1]/$f->[0]", "tests/data/$f->[1]", "-" or die;
 			print $to "cpus 8\nclock mono\n$f->[2]";
 			printf $to "%d.%06d000 %s\n", 1 + $_->[0] / 1e6, $_->[0] % 1e6, $_->[1] for sort { $a->[0] <=> $b->[0] } @{ $f->[3] };
+			print $to "buffer hyp\n" if $ARGV[2] && $f->[0] eq "host.dat";
+			printf $to "%d.%06d000 %s\n", 1 + $_->[0] / 1e6, $_->[0] % 1e6, $_->[1] for $ARGV[2] && $f->[0] eq "host.dat" ? @hyp : ();
 			close $to or die;
-		}' "$build" "$tmp"
+		}' "$build" "$tmp" "${1-}"
 }
 world
 why_of "$tmp/host.dat" "$tmp/guest.dat" >/dev/null
@@ -207,6 +213,13 @@ is "$("$hyptrace" why -q --json "$tmp/host.dat" "$tmp/guest.dat" | jq -r '.findi
 1.001410000 1.001810000 exits for MMIO at 0x9000000:W
 1.001000000 1.001300000 exits for stage-2 faults: 83 %
 2.406000000 2.416240000 irq tail: the slowest 3 of 120" "for programs: the longest stretch of each"
+
+world hyp
+like "$(why_of "$tmp/host.dat" "$tmp/guest.dat")" '. exits for stage-2 faults: [^:]* for a permission, 33 % a share or donation by the hypervisor, ' \
+	"faults in which the host called the hypervisor" || diag "$(<"$tmp/out")"
+like "$(why_of tests/data/guest/trace.dat tests/data/guest/trace-Guest.dat)" \
+	"^1\. exits for stage-2 faults: 100 % a page's first, of 10 pages, 100 % a share or donation by the hypervisor, " "... all of a pKVM host's" ||
+	diag "$(<"$tmp/out")"
 
 # 100 timers and wake-ups on a vCPU, 2 ms apart; the last three fire 5 ms late
 late() {

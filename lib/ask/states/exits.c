@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
+#include <string.h>
+
 #include "ask/states/exits.h"
 #include "ask/states/states.h"
 #include "base/decode/esr.h"
@@ -17,6 +19,7 @@ struct exits_now {
 	size_t rows[EXITS_TABLES]; /* of this exit; EXITS_NO_ROW: not asked for */
 	uint64_t mmio, port;	   /* since when; mmio 0: not at all */
 	uint64_t from;		   /* what came before does not count */
+	bool called;		   /* the hypervisor, since the exit */
 };
 
 struct exits {
@@ -72,6 +75,7 @@ static bool exits_same_vcpu(const void *vcpus, size_t i, const void *step)
 static void exits_forget(struct exits_now *now)
 {
 	now->mmio = 0;
+	now->called = false;
 	for (size_t i = 0; i < EXITS_TABLES; i++)
 		now->rows[i] = EXITS_NO_ROW;
 }
@@ -108,6 +112,19 @@ static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, ui
 	return exits_map_row(&e->rows, &like, &e->now[vcpu].rows[table]);
 }
 
+/* Notes that a thread called the hypervisor while it handled a fault: it had a page shared or donated. */
+static void exits_call(struct exits *e, const struct step *s)
+{
+	uint32_t hash = map_hash((uint64_t)s->input << 32 | (uint32_t)s->pid);
+	size_t i = map_find(&e->by_thread, hash, exits_same_vcpu, e->vcpus, s);
+
+	if (i != MAP_NONE && e->now[i].side.open && e->now[i].rows[EXITS_FAULT] != EXITS_NO_ROW) {
+		const char *reason = steps_reason(e->steps, s->input, STEP_HYP_ENTER, s->a);
+
+		e->now[i].called |= reason && !strcmp(reason, "hvc");
+	}
+}
+
 /* Time that goes back is no stretch. */
 static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, uint64_t to)
 {
@@ -122,13 +139,16 @@ static void exits_add(struct exits *e, size_t row, bool guest, uint64_t from, ui
 		states_covered(e->within, e->vcpus[r->vcpu].input, &begin, &end);
 	/* a buffer that begins later than the vCPU's rows empties them */
 	for (size_t i = 0; e->now[r->vcpu].from < begin && i < e->rows.n; i++)
-		if (e->rows.v[i].vcpu == r->vcpu)
+		if (e->rows.v[i].vcpu == r->vcpu) {
 			e->rows.v[i].handled = e->rows.v[i].guest = (struct sums){ 0 };
+			e->rows.v[i].calls = 0;
+		}
 	e->now[r->vcpu].from = begin;
 	if (from < begin || to > end)
 		return;
 	if (!guest && (!r->handled.n || to - from > r->handled.max))
 		r->longest = from;
+	r->calls += !guest && r->table == EXITS_FAULT && e->now[r->vcpu].called;
 	sums_add(guest ? &r->guest : &r->handled, to - from);
 }
 
@@ -178,7 +198,7 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 #define EXITS_EVENTS                                                                                         \
 	(STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT) | STEP_SET(STEP_MMIO) | STEP_SET(STEP_PORT) |    \
 	 STEP_SET(STEP_SYSREG) | STEP_SET(STEP_MSR) | STEP_SET(STEP_SMCCC) | STEP_SET(STEP_HYPERCALL) |      \
-	 STEP_SET(STEP_FAULT))
+	 STEP_SET(STEP_FAULT) | STEP_SET(STEP_HYP_ENTER))
 
 static int exits_step(struct exits *e, const struct step *s)
 {
@@ -206,6 +226,10 @@ static int exits_step(struct exits *e, const struct step *s)
 		else if (s->kind == STEP_LOST &&
 			 !s->b) /* else nothing follows, and nobody knows when they were */
 			gaps_stop(&e->gaps, s->stream);
+		return 0;
+	}
+	if (s->kind == STEP_HYP_ENTER) {
+		exits_call(e, s);
 		return 0;
 	}
 	ret = exits_vcpu_of(e, s, &vcpu);

@@ -38,6 +38,7 @@ struct exits_row {
 	uint64_t key;
 	uint32_t info; /* distinguishes keys, for exits_name; the same for all vCPUs */
 	struct sums handled;
+	uint64_t calls;	   /* EXITS_FAULT: those of them in which the host called its hypervisor */
 	uint64_t longest;  /* when the longest of these began */
 	struct sums guest; /* EXITS_REASON: what the guest ran before */
 };

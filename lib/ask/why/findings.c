@@ -282,6 +282,7 @@ struct finding_exit {
 	struct finding f;
 	const struct exits_row *row; /* the first */
 	uint64_t pages, permissions; /* of faults: pages that were not there, and faults on others */
+	uint64_t calls;		     /* of faults: those in which the hypervisor was called */
 };
 
 static int finding_exit_push(const struct finding_job *j, struct finding_exit *e)
@@ -304,6 +305,9 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 		if (e->permissions)
 			buf_printf(&what, ", %.0f %% for a permission",
 				   100.0 * (double)e->permissions / (double)f->n);
+		if (e->calls)
+			buf_printf(&what, ", %.0f %% a share or donation by the hypervisor",
+				   100.0 * (double)e->calls / (double)f->n);
 		finding_victim(j, FINDING_FAULTS, &what);
 	}
 	return finding_push(j, f, &what);
@@ -341,6 +345,7 @@ static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLE
 				e.permissions += r->handled.n;
 			else
 				e.pages += end == i || r->key != v[end - 1]->key;
+			e.calls += r->calls;
 			of[r->vcpu]->part.ns += r->handled.sum;
 			of[r->vcpu]->part.n += r->handled.n;
 			finding_stretch_take(&of[r->vcpu]->part.longest, r->longest,
