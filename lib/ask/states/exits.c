@@ -36,6 +36,7 @@ struct exits {
 	struct map by_thread;
 	struct gaps gaps;
 	struct exits_cut cut;
+	bool faults; /* there was one */
 };
 
 static bool exits_map_same(const void *rows, size_t i, const void *like)
@@ -163,6 +164,7 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 		return 0;
 	switch (s->kind) {
 	case STEP_FAULT:
+		e->faults = true;
 		return exits_row_of(e, EXITS_FAULT, vcpu,
 				    e->rows.n < EXITS_ROWS_MAX / 2 ? s->a & ~(EXITS_PAGE - 1) : EXITS_PAGES,
 				    write);
@@ -229,7 +231,8 @@ static int exits_step(struct exits *e, const struct step *s)
 		return 0;
 	}
 	if (s->kind == STEP_HYP_ENTER) {
-		exits_call(e, s);
+		if (e->faults)
+			exits_call(e, s);
 		return 0;
 	}
 	ret = exits_vcpu_of(e, s, &vcpu);
