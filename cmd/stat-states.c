@@ -162,8 +162,8 @@ static void state_table(struct stat_answer *s, enum state_kind kind, const char 
 				answer_note(s->out, "not recorded: out of the guest, where only sched_switch "
 						    "shows more (hyptrace record -e sched)");
 			if (shown[STATE_UNKNOWN])
-				answer_note(s->out, "lost: no event shows it: events were lost, or the first "
-						    "one had not come yet");
+				answer_note(s->out, "lost: no event shows it: events were lost, tracing was "
+						    "off, or the first one had not come yet");
 		}
 	}
 	free(r.v);
