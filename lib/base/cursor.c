@@ -81,6 +81,27 @@ bool cursor_accept(struct cursor *c, char ch)
 	return true;
 }
 
+bool cursor_word(struct cursor *c, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (c->bad || cursor_left(c) < n || memcmp(c->p, text, n) != 0)
+		return false;
+	c->p += n;
+	return true;
+}
+
+size_t cursor_decimal(struct cursor *c, uint64_t *v)
+{
+	size_t digits = 0;
+
+	for (*v = 0; cursor_peek(c) >= '0' && cursor_peek(c) <= '9'; digits++)
+		if (__builtin_mul_overflow(*v, 10u, v) ||
+		    __builtin_add_overflow(*v, (unsigned int)cursor_u8(c) - '0', v))
+			return 0;
+	return digits;
+}
+
 void cursor_blanks(struct cursor *c)
 {
 	while (cursor_accept(c, ' ') || cursor_accept(c, '\t') || cursor_accept(c, '\n') ||
