@@ -355,10 +355,8 @@ static int export_files(void *opts, const struct log *log)
 int cmd_export(int argc, char **argv)
 {
 	struct export_opts o = { 0 };
-	int status;
+	int status = command_read(&export_table, argc, argv, &o, export_check, export_files);
 
-	memory_or_end();
-	status = command_read(&export_table, argc, argv, &o, export_check, export_files);
 	strlist_release(&o.tables);
 	buf_release(&o.presets);
 	return status;

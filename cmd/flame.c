@@ -469,10 +469,8 @@ static int flame_run(void *opts, const struct log *log)
 int cmd_flame(int argc, char **argv)
 {
 	struct flame_command c = { 0 };
-	int status;
+	int status = command_read(&flame_table, argc, argv, &c, flame_check, flame_run);
 
-	memory_or_end();
-	status = command_read(&flame_table, argc, argv, &c, flame_check, flame_run);
 	strlist_release(&c.opts.machines);
 	strlist_release(&c.opts.tasks);
 	return status;

@@ -529,6 +529,5 @@ int cmd_stat(int argc, char **argv)
 {
 	struct stat_opts o = { .top = STAT_TOP, .rows = 20 };
 
-	memory_or_end();
 	return command_read(&stat_table, argc, argv, &o, stat_check, stat_files);
 }

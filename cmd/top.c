@@ -269,6 +269,5 @@ int cmd_top(int argc, char **argv)
 {
 	struct top_opts o = { .window = 1000 };
 
-	memory_or_end();
 	return command_read(&top_table, argc, argv, &o, top_check, top_run);
 }

@@ -457,7 +457,6 @@ int cmd_why(int argc, char **argv)
 			argv[i] = (char[]){ "--causes" };
 			return cmd_diff(argc, argv);
 		}
-	memory_or_end();
 	status = command_read(&why_table, argc, argv, &o, why_check, why_run);
 	free(o.words[0]);
 	free(o.words[1]);
