@@ -132,6 +132,8 @@ struct files_opts {
  */
 int command_read(const struct opts_table *t, int argc, char **argv, void *opts, bool (*check)(void *opts),
 		 int (*run)(void *opts, const struct log *log));
+/* For its check: prints what is wrong with the options. True: nothing is, NULL. */
+bool options_good(const char *who, const char *wrong);
 /* FROM,TO into a struct time_part. */
 opt_set set_part;
 #define OPT_TIME(...)                                                                                        \

@@ -104,9 +104,7 @@ static bool export_check(void *opts)
 		wrong = "--tables is for --parquet";
 	else if (!o->parquet && o->anonymize)
 		wrong = "--anonymize is for --parquet: other forms would have all names";
-	if (wrong)
-		fprintf(stderr, "hyptrace: %s\n", wrong);
-	return !wrong;
+	return options_good("hyptrace", wrong);
 }
 
 struct export

@@ -94,9 +94,7 @@ static bool flame_check(void *opts)
 		wrong = "--diff needs two recordings";
 	else if (c->opts.behind && filter_syntax(c->opts.behind, why, sizeof(why)))
 		wrong = why;
-	if (wrong)
-		fprintf(stderr, "hyptrace: %s\n", wrong);
-	return !wrong;
+	return options_good("hyptrace", wrong);
 }
 
 static const char *const flame_words[FLAME_WEIGHTS] = { "samples", "ns", "calls", "function entries" };

@@ -69,9 +69,7 @@ static bool path_check(void *opts)
 		ret = event_words_parse(&o->event, o->at, why, sizeof(why));
 	if (ret)
 		wrong = ret == -EINVAL ? why : errno_text(ret);
-	if (wrong)
-		fprintf(stderr, "hyptrace path: %s\n", wrong);
-	return !wrong;
+	return options_good("hyptrace path", wrong);
 }
 
 struct path_job {

@@ -260,9 +260,7 @@ static bool top_check(void *opts)
 			    : !o->once && o->f.form != ANSWER_TEXT ? "--json and --csv need --once"
 								   : NULL;
 
-	if (wrong)
-		fprintf(stderr, "hyptrace: top: %s\n", wrong);
-	return !wrong;
+	return options_good("hyptrace: top", wrong);
 }
 
 int cmd_top(int argc, char **argv)
