@@ -174,6 +174,25 @@ const char *errno_text(int error)
 	return error == -EBADMSG ? "it is damaged, or not in the expected format" : strerror(-error);
 }
 
+bool is_word_char(char ch)
+{
+	return ch > 0 && (isalnum((unsigned char)ch) || ch == '_');
+}
+
+size_t word_len(const char *s, size_t most, const char *more)
+{
+	size_t n = 0;
+
+	while (n < most && (is_word_char(s[n]) || (s[n] && strchr(more, s[n]))))
+		n++;
+	return n;
+}
+
+bool is_word(const char *s, size_t len)
+{
+	return len && len < 64 && word_len(s, len, "") == len;
+}
+
 char *str_printf(const char *fmt, ...)
 {
 	char *s;

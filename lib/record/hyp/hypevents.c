@@ -31,20 +31,12 @@ void hypevents_release(struct hypevents *e)
 	*e = (struct hypevents){ 0 };
 }
 
-static bool is_event_word(const char *s, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)s[i]) && s[i] != '_')
-			return false;
-	return len && len <= NAME_MAX_LEN;
-}
-
 /* "vcpu", "args[4]", "args[]" */
 static bool is_field_name(const char *s)
 {
 	size_t n = strcspn(s, "[");
 
-	if (!is_event_word(s, n) || isdigit((unsigned char)*s))
+	if (!is_word(s, n) || isdigit((unsigned char)*s))
 		return false;
 	if (!s[n])
 		return true;
@@ -59,10 +51,7 @@ static bool is_type(const char *s)
 
 	if ((!strncmp(s, "__data_loc ", 11) || !strncmp(s, "__rel_loc ", 10)) && !strcmp(s + n - 2, "[]"))
 		n -= 2;
-	for (size_t i = 0; i < n; i++)
-		if (!isalnum((unsigned char)s[i]) && !strchr("_ *", s[i]))
-			return false;
-	return isalpha((unsigned char)*s) || *s == '_';
+	return word_len(s, n, " *") == n && (isalpha((unsigned char)*s) || *s == '_');
 }
 
 /* The header must be one that we can put ours in the place of. */
@@ -70,7 +59,7 @@ static bool format_ok(const struct event_format *f)
 {
 	unsigned int header = hyp_kernel_header(f);
 
-	if (!is_event_word(f->name, strlen(f->name)) || f->id > UINT16_MAX || !f->n_common)
+	if (!is_word(f->name, strlen(f->name)) || f->id > UINT16_MAX || !f->n_common)
 		return false;
 	if (f->common[0].offset || f->common[0].size != 2 || header > HYP_HEADER_SIZE)
 		return false;
@@ -165,7 +154,7 @@ int hypevents_reason(struct hypevents *e, const char *s, size_t len)
 	char word[NAME_MAX_LEN + 1];
 	int ret;
 
-	if (!is_event_word(s, len))
+	if (!is_word(s, len))
 		return -EINVAL;
 	memcpy(word, s, len);
 	word[len] = 0;

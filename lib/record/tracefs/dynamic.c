@@ -20,12 +20,7 @@ bool dynamic_event_defined(const char *text)
 
 static bool dynamic_is_word(const char *s, size_t len)
 {
-	if (!len || isdigit((unsigned char)*s))
-		return false;
-	for (; len; s++, len--)
-		if (!isalnum((unsigned char)*s) && *s != '_')
-			return false;
-	return true;
+	return len && !isdigit((unsigned char)*s) && word_len(s, len, "") == len;
 }
 
 char *dynamic_event_name(const char *line, const char **why)
