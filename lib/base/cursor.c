@@ -83,23 +83,27 @@ bool cursor_accept(struct cursor *c, char ch)
 
 bool cursor_word(struct cursor *c, const char *text)
 {
-	size_t n = strlen(text);
+	const uint8_t *p = c->p;
 
-	if (c->bad || cursor_left(c) < n || memcmp(c->p, text, n) != 0)
-		return false;
-	c->p += n;
+	for (; *text; text++, p++)
+		if (c->bad || p == c->end || *p != (uint8_t)*text)
+			return false;
+	c->p = p;
 	return true;
 }
 
 size_t cursor_decimal(struct cursor *c, uint64_t *v)
 {
-	size_t digits = 0;
+	const uint8_t *p = c->p, *start = p, *end = c->bad ? p : c->end;
+	uint64_t n = 0;
 
-	for (*v = 0; cursor_peek(c) >= '0' && cursor_peek(c) <= '9'; digits++)
-		if (__builtin_mul_overflow(*v, 10u, v) ||
-		    __builtin_add_overflow(*v, (unsigned int)cursor_u8(c) - '0', v))
+	for (; p < end && *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(n, (uint64_t)10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
 			return 0;
-	return digits;
+	*v = n;
+	c->p = p;
+	return (size_t)(p - start);
 }
 
 void cursor_blanks(struct cursor *c)

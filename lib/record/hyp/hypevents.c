@@ -4,9 +4,8 @@
 
 #include "record/hyp/text-pattern.h"
 
-#define ID_MAX	     32767 /* KernelShark's int16 */
-#define REASON_MAX   255   /* a u8 */
-#define NAME_MAX_LEN 63
+#define ID_MAX	   32767 /* KernelShark's int16 */
+#define REASON_MAX 255	 /* a u8 */
 
 int hypevents_init(struct hypevents *e, const char *system)
 {
@@ -151,21 +150,18 @@ const struct hypevent *hypevents_by_name(const struct hypevents *e, const char *
 
 int hypevents_reason(struct hypevents *e, const char *s, size_t len)
 {
-	char word[NAME_MAX_LEN + 1];
 	int ret;
 
-	if (!is_word(s, len))
-		return -EINVAL;
-	memcpy(word, s, len);
-	word[len] = 0;
 	for (size_t i = 0; i < hyp_reasons_n; i++)
-		if (!strcmp(hyp_reasons[i], word))
+		if (strlen(hyp_reasons[i]) == len && !memcmp(hyp_reasons[i], s, len))
 			return (int)i;
 	for (size_t i = 0; i < e->extra_reasons.n; i++)
-		if (!strcmp(e->extra_reasons.v[i], word))
+		if (strlen(e->extra_reasons.v[i]) == len && !memcmp(e->extra_reasons.v[i], s, len))
 			return HYP_REASON_EXTRA + (int)i;
+	if (!is_word(s, len))
+		return -EINVAL;
 	if (HYP_REASON_EXTRA + e->extra_reasons.n > REASON_MAX)
 		return -ENOSPC;
-	ret = strlist_add(&e->extra_reasons, word);
+	ret = strlist_take(&e->extra_reasons, strndup(s, len));
 	return ret ? ret : HYP_REASON_EXTRA + (int)e->extra_reasons.n - 1;
 }

@@ -147,8 +147,8 @@ static bool text_time(struct cursor *c, uint64_t *ns)
 {
 	uint64_t sec, usec;
 
-	while (cursor_accept(c, ' '))
-		;
+	while (c->p < c->end && *c->p == ' ')
+		c->p++;
 	if (!cursor_decimal(c, &sec) || !cursor_accept(c, '.') || cursor_decimal(c, &usec) != 6)
 		return false;
 	return !__builtin_mul_overflow(sec, (uint64_t)NSEC_PER_SEC, ns) &&
