@@ -18,11 +18,7 @@ static bool has_only(const char *s, const char *extra)
 {
 	size_t len = strlen(s);
 
-	if (!len || len > WORD_MAX)
-		return false;
-	while (isalnum((unsigned char)*s) || *s == '_' || (*s && strchr(extra, *s)))
-		s++;
-	return !*s;
+	return len && len <= WORD_MAX && word_len(s, len, extra) == len;
 }
 
 static bool is_plain(const char *s)

@@ -23,8 +23,9 @@ struct command_row {
 	const struct opts_table *options;  /* NULL: not completed */
 	const char *summary;		   /* for `hyptrace -h` */
 	const char *hint;		   /* see hyptrace.c; NULL: none */
-	bool pages;			   /* its answers go through the user's pager */
-	bool live; /* arguments are the system's, not those of recordings: for completion */
+	bool ends;  /* without memory: it prints by libtraceevent, which does not check most allocations */
+	bool pages; /* its answers go through the user's pager */
+	bool live;  /* arguments are the system's, not those of recordings: for completion */
 	/* called as trace-cmd: true: it serves this line, argv[0] being its name. Changes the order of argv,
 	 * prints nothing. NULL: the real trace-cmd serves all lines */
 	bool (*takes)(int argc, char **argv);
@@ -59,10 +60,7 @@ int list_open_tracing(const struct log *log);
 /* The names of the events of the hypervisor's instance, path (remote_find()). */
 int list_hyp_events(int tracing, const char *path, struct strlist *out);
 
-/*
- * From now on an allocation that fails, of whatever library, ends the program with a message and
- * EXIT_FAILED: for commands that print by libtraceevent, which does not check most allocations.
- */
+/* From now on an allocation that fails, of whatever library, ends the program: EXIT_FAILED, a message. */
 void memory_or_end(void);
 
 /* ---- what commands share: options, messages on stderr, the end of a recording ---- */
@@ -134,6 +132,8 @@ struct files_opts {
  */
 int command_read(const struct opts_table *t, int argc, char **argv, void *opts, bool (*check)(void *opts),
 		 int (*run)(void *opts, const struct log *log));
+/* For its check: prints what is wrong with the options. True: nothing is, NULL. */
+bool options_good(const char *who, const char *wrong);
 /* FROM,TO into a struct time_part. */
 opt_set set_part;
 #define OPT_TIME(...)                                                                                        \

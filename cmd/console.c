@@ -58,6 +58,13 @@ bool command_files(const struct opts_table *t, int argc, char **argv, void *opts
 	return files->n || !strlist_add(files, "trace.dat");
 }
 
+bool options_good(const char *who, const char *wrong)
+{
+	if (wrong)
+		fprintf(stderr, "%s: %s\n", who, wrong);
+	return !wrong;
+}
+
 int command_read(const struct opts_table *t, int argc, char **argv, void *opts, bool (*check)(void *opts),
 		 int (*run)(void *opts, const struct log *log))
 {

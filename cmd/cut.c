@@ -114,9 +114,7 @@ static bool cut_check(void *opts)
 		wrong = "--time or --per is needed: the part of time to write, or the length of pieces";
 	else if (o->per && (parse_amount(o->per, duration_units, UNIT_S, &per) || !per))
 		wrong = "--per needs a duration, such as 10s or 500ms";
-	if (wrong)
-		fprintf(stderr, "hyptrace cut: %s\n", wrong);
-	return !wrong;
+	return options_good("hyptrace cut", wrong);
 }
 
 int cmd_cut(int argc, char **argv)

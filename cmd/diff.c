@@ -402,6 +402,5 @@ int cmd_diff(int argc, char **argv)
 {
 	struct diff_opts o = { .rows = ROWS };
 
-	memory_or_end();
 	return command_read(&diff_table, argc, argv, &o, NULL, diff_run);
 }

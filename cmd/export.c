@@ -104,9 +104,7 @@ static bool export_check(void *opts)
 		wrong = "--tables is for --parquet";
 	else if (!o->parquet && o->anonymize)
 		wrong = "--anonymize is for --parquet: other forms would have all names";
-	if (wrong)
-		fprintf(stderr, "hyptrace: %s\n", wrong);
-	return !wrong;
+	return options_good("hyptrace", wrong);
 }
 
 struct export
@@ -355,10 +353,8 @@ static int export_files(void *opts, const struct log *log)
 int cmd_export(int argc, char **argv)
 {
 	struct export_opts o = { 0 };
-	int status;
+	int status = command_read(&export_table, argc, argv, &o, export_check, export_files);
 
-	memory_or_end();
-	status = command_read(&export_table, argc, argv, &o, export_check, export_files);
 	strlist_release(&o.tables);
 	buf_release(&o.presets);
 	return status;

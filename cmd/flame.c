@@ -94,9 +94,7 @@ static bool flame_check(void *opts)
 		wrong = "--diff needs two recordings";
 	else if (c->opts.behind && filter_syntax(c->opts.behind, why, sizeof(why)))
 		wrong = why;
-	if (wrong)
-		fprintf(stderr, "hyptrace: %s\n", wrong);
-	return !wrong;
+	return options_good("hyptrace", wrong);
 }
 
 static const char *const flame_words[FLAME_WEIGHTS] = { "samples", "ns", "calls", "function entries" };
@@ -469,10 +467,8 @@ static int flame_run(void *opts, const struct log *log)
 int cmd_flame(int argc, char **argv)
 {
 	struct flame_command c = { 0 };
-	int status;
+	int status = command_read(&flame_table, argc, argv, &c, flame_check, flame_run);
 
-	memory_or_end();
-	status = command_read(&flame_table, argc, argv, &c, flame_check, flame_run);
 	strlist_release(&c.opts.machines);
 	strlist_release(&c.opts.tasks);
 	return status;

@@ -537,6 +537,8 @@ static int command_run(int argc, char **argv, bool pages)
 	if (!row)
 		return EXIT_USAGE;
 	pager_want(row->pages && pages);
+	if (row->ends)
+		memory_or_end();
 	return row->run(argc - 1, argv + 1);
 }
 

@@ -168,10 +168,8 @@ int cmd_import(int argc, char **argv)
 			? "--hyp-raw needs --events: the pages do not have the meaning of their ids"
 		: !o->output ? "-o is needed: the file to write"
 			     : NULL;
-	if (wrong) {
-		fprintf(stderr, "hyptrace import: %s\n", wrong);
+	if (!options_good("hyptrace import", wrong))
 		return EXIT_USAGE;
-	}
 	console.quiet = l.quiet;
 	ret = l.qemu	   ? import_qemu(&l, &log)
 	      : l.perfetto ? import_perfetto(&l, &log)

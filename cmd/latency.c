@@ -285,10 +285,8 @@ static int latency_files(void *opts, const struct log *log)
 int cmd_latency(int argc, char **argv)
 {
 	struct latency_opts o = { .rows = 20 };
-	int status;
+	int status = command_read(&latency_table, argc, argv, &o, latency_check, latency_files);
 
-	memory_or_end();
-	status = command_read(&latency_table, argc, argv, &o, latency_check, latency_files);
 	latency_question_release(&o.q);
 	return status;
 }

@@ -84,12 +84,11 @@ static int merge_files(void *opts, const struct log *log)
 static bool merge_check(void *opts)
 {
 	const struct merge_opts *o = opts;
-	bool ok = o->output && o->f.files.n >= 2;
+	const char *wrong = !o->output	       ? "-o is needed: the file to write"
+			    : o->f.files.n < 2 ? "two pieces or more are needed"
+					       : NULL;
 
-	if (!ok)
-		fprintf(stderr, "hyptrace merge: %s\n",
-			!o->output ? "-o is needed: the file to write" : "two pieces or more are needed");
-	return ok;
+	return options_good("hyptrace merge", wrong);
 }
 
 int cmd_merge(int argc, char **argv)

@@ -69,9 +69,7 @@ static bool path_check(void *opts)
 		ret = event_words_parse(&o->event, o->at, why, sizeof(why));
 	if (ret)
 		wrong = ret == -EINVAL ? why : errno_text(ret);
-	if (wrong)
-		fprintf(stderr, "hyptrace path: %s\n", wrong);
-	return !wrong;
+	return options_good("hyptrace path", wrong);
 }
 
 struct path_job {
@@ -259,10 +257,8 @@ static int path_files(void *opts, const struct log *log)
 int cmd_path(int argc, char **argv)
 {
 	struct path_opts o = { .time = UINT64_MAX, .cpu = NO_CPU, .nth = 1, .within = UNIT_S, .hops = 50 };
-	int status;
+	int status = command_read(&path_table, argc, argv, &o, path_check, path_files);
 
-	memory_or_end();
-	status = command_read(&path_table, argc, argv, &o, path_check, path_files);
 	event_words_release(&o.event);
 	return status;
 }

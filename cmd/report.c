@@ -691,7 +691,6 @@ int cmd_report(int argc, char **argv)
 	struct opts_error err = { "" };
 	int ret = report_opts_parse(argc, argv, &o, &err);
 
-	memory_or_end();
 	if (ret) {
 		ret = command_stopped(&report_table, ret, &err);
 		goto out;

@@ -333,10 +333,8 @@ static int sql_files(void *opts, const struct log *log)
 int cmd_sql(int argc, char **argv)
 {
 	struct sql_opts o = { 0 };
-	int status;
+	int status = command_read(&sql_table, argc, argv, &o, NULL, sql_files);
 
-	memory_or_end();
-	status = command_read(&sql_table, argc, argv, &o, NULL, sql_files);
 	strlist_release(&o.paths);
 	return ferror(stdout) ? EXIT_FAILED : status;
 }

@@ -503,11 +503,8 @@ void stat_leave(struct stat_run *r)
 static bool stat_check(void *opts)
 {
 	const struct stat_opts *o = opts;
-	bool ok = !o->svg || o->by;
 
-	if (!ok)
-		fprintf(stderr, "hyptrace: --svg needs --by TIME\n");
-	return ok;
+	return options_good("hyptrace", o->svg && !o->by ? "--svg needs --by TIME" : NULL);
 }
 
 static int stat_files(void *opts, const struct log *log)
@@ -529,6 +526,5 @@ int cmd_stat(int argc, char **argv)
 {
 	struct stat_opts o = { .top = STAT_TOP, .rows = 20 };
 
-	memory_or_end();
 	return command_read(&stat_table, argc, argv, &o, stat_check, stat_files);
 }

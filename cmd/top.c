@@ -260,15 +260,12 @@ static bool top_check(void *opts)
 			    : !o->once && o->f.form != ANSWER_TEXT ? "--json and --csv need --once"
 								   : NULL;
 
-	if (wrong)
-		fprintf(stderr, "hyptrace: top: %s\n", wrong);
-	return !wrong;
+	return options_good("hyptrace: top", wrong);
 }
 
 int cmd_top(int argc, char **argv)
 {
 	struct top_opts o = { .window = 1000 };
 
-	memory_or_end();
 	return command_read(&top_table, argc, argv, &o, top_check, top_run);
 }

@@ -218,6 +218,5 @@ int cmd_view(int argc, char **argv)
 {
 	struct view_opts o = { .output = "trace.html" };
 
-	memory_or_end();
 	return command_read(&view_table, argc, argv, &o, NULL, view_run);
 }

@@ -89,9 +89,7 @@ static bool why_check(void *opts)
 		wrong = "--tail: a PERCENTILE is a number from 60 to 99.999";
 	else if (!wrong && o->tail_text && !o->asks)
 		wrong = "--tail needs --preset, --task, --span, or --from and --to";
-	if (wrong)
-		fprintf(stderr, "hyptrace why: %s\n", wrong);
-	return !wrong && (!o->asks || o->span || !latency_question_check(&o->q));
+	return options_good("hyptrace why", wrong) && (!o->asks || o->span || !latency_question_check(&o->q));
 }
 
 /* All that the answer needs. */
@@ -457,7 +455,6 @@ int cmd_why(int argc, char **argv)
 			argv[i] = (char[]){ "--causes" };
 			return cmd_diff(argc, argv);
 		}
-	memory_or_end();
 	status = command_read(&why_table, argc, argv, &o, why_check, why_run);
 	free(o.words[0]);
 	free(o.words[1]);

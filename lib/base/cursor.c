@@ -81,6 +81,31 @@ bool cursor_accept(struct cursor *c, char ch)
 	return true;
 }
 
+bool cursor_word(struct cursor *c, const char *text)
+{
+	const uint8_t *p = c->p;
+
+	for (; *text; text++, p++)
+		if (c->bad || p == c->end || *p != (uint8_t)*text)
+			return false;
+	c->p = p;
+	return true;
+}
+
+size_t cursor_decimal(struct cursor *c, uint64_t *v)
+{
+	const uint8_t *p = c->p, *start = p, *end = c->bad ? p : c->end;
+	uint64_t n = 0;
+
+	for (; p < end && *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(n, (uint64_t)10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
+			return 0;
+	*v = n;
+	c->p = p;
+	return (size_t)(p - start);
+}
+
 void cursor_blanks(struct cursor *c)
 {
 	while (cursor_accept(c, ' ') || cursor_accept(c, '\t') || cursor_accept(c, '\n') ||

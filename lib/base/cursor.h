@@ -36,6 +36,10 @@ bool cursor_line(struct cursor *c, const char **line, size_t *len);
 int cursor_peek(const struct cursor *c);
 /* Steps over ch if it comes next. */
 bool cursor_accept(struct cursor *c, char ch);
+/* Steps over the text if it comes next. */
+bool cursor_word(struct cursor *c, const char *text);
+/* Reads a decimal number and returns how many digits it has; 0: none, or more than 64 bits. */
+size_t cursor_decimal(struct cursor *c, uint64_t *v);
 /* Steps over spaces, tabs and ends of lines. */
 void cursor_blanks(struct cursor *c);
 

@@ -174,6 +174,30 @@ const char *errno_text(int error)
 	return error == -EBADMSG ? "it is damaged, or not in the expected format" : strerror(-error);
 }
 
+static inline bool word_char(char ch)
+{
+	return (ch >= '0' && ch <= '9') || ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'z') || ch == '_';
+}
+
+bool is_word_char(char ch)
+{
+	return word_char(ch);
+}
+
+size_t word_len(const char *s, size_t most, const char *more)
+{
+	size_t n = 0;
+
+	while (n < most && (word_char(s[n]) || (s[n] && strchr(more, s[n]))))
+		n++;
+	return n;
+}
+
+bool is_word(const char *s, size_t len)
+{
+	return len && len < 64 && word_len(s, len, "") == len;
+}
+
 char *str_printf(const char *fmt, ...)
 {
 	char *s;

@@ -59,6 +59,13 @@ void nearest_offer(struct nearest *n, const char *word);
 /* strerror for people: what -EBADMSG means here is in no manual of theirs. */
 const char *errno_text(int error);
 
+/* Letters, digits and '_' of ASCII, whatever the locale: libtraceevent takes all other bytes for an end. */
+bool is_word_char(char ch);
+/* Bytes of s up to the first that is none of them nor one of more; at most so many. */
+size_t word_len(const char *s, size_t most, const char *more);
+/* Whether these bytes are such, up to 63 of them: what can be a name in the kernel. */
+bool is_word(const char *s, size_t len);
+
 /* malloc'ed printf; NULL when out of memory. */
 char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -128,19 +128,11 @@ static uint64_t part_time(const struct part_end *e, bool ticks, uint64_t first, 
 	}
 }
 
-/* As report prints it. */
-static const char *part_time_text(uint64_t ts, bool ticks, char out[32])
-{
-	if (!ticks)
-		return seconds_text(ts, out);
-	snprintf(out, 32, "%" PRIu64, ts);
-	return out;
-}
-
 int part_resolve(const struct time_part *w, struct inputs *in, const struct log *log)
 {
 	uint64_t first, last, *from = &in->from, *to = &in->to;
 	bool ticks = inputs_in_ticks(in);
+	const struct answer as_report = { .ticks = ticks };
 	char text[2][32];
 	int ret = part_extent(in->v, in->n, 0, 0, &first, &last, &in->damaged);
 
@@ -159,11 +151,10 @@ int part_resolve(const struct time_part *w, struct inputs *in, const struct log 
 		return 0;
 	if (ret)
 		log_err(log, "no records, so no part of their time");
-	else if (*from >= *to)
-		log_err(log, "the part of time ends at its begin or earlier: the recording is from %s to %s",
-			part_time_text(first, ticks, text[0]), part_time_text(last, ticks, text[1]));
 	else
-		log_err(log, "no records in this part of time: the recording is from %s to %s",
-			part_time_text(first, ticks, text[0]), part_time_text(last, ticks, text[1]));
+		log_err(log, "%s: the recording is from %s to %s",
+			*from >= *to ? "the part of time ends at its begin or earlier"
+				     : "no records in this part of time",
+			answer_time(&as_report, first, text[0]), answer_time(&as_report, last, text[1]));
 	return -EINVAL;
 }

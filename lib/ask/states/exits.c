@@ -202,32 +202,42 @@ static int exits_detail(struct exits *e, size_t vcpu, const struct step *s)
 	 STEP_SET(STEP_SYSREG) | STEP_SET(STEP_MSR) | STEP_SET(STEP_SMCCC) | STEP_SET(STEP_HYPERCALL) |      \
 	 STEP_SET(STEP_FAULT) | STEP_SET(STEP_HYP_ENTER))
 
+/* Events are missing on that CPU: what is open could have ended there. */
+static void side_lost(struct exit_side *side)
+{
+	const struct step lost = { .kind = STEP_LOST };
+	struct span none;
+
+	step_exit(side, &lost, 0, &none);
+}
+
+/* Whether events are missing from here on or up to here; counted among the gaps. */
+static bool step_missing(struct gaps *gaps, const struct step *s)
+{
+	if (s->kind == STEP_GAP)
+		gaps_start(gaps, s->stream);
+	else if (s->kind == STEP_LOST && !s->b) /* else nothing follows, and nobody knows when they were */
+		gaps_stop(gaps, s->stream);
+	return s->kind == STEP_GAP || s->kind == STEP_LOST;
+}
+
 static int exits_step(struct exits *e, const struct step *s)
 {
 	size_t vcpu;
 	int ret;
 
 	if (!(STEP_SET(s->kind) & EXITS_EVENTS)) {
-		if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
-			const struct step lost = { .kind = STEP_LOST };
-			struct span done;
+		bool missing = step_missing(&e->gaps, s);
 
-			/* Events are missing on that CPU: whatever is open could have ended there. */
-			for (size_t i = 0; i < e->n; i++) {
-				struct exits_now *now = &e->now[i];
+		for (size_t i = 0; missing && i < e->n; i++) {
+			struct exits_now *now = &e->now[i];
 
-				if (now->buffer != gaps_buffer(&e->gaps, s->stream))
-					continue;
-				e->cut.lost += now->side.in || (now->side.open && !now->side.lost);
-				step_exit(&now->side, &lost, 0, &done);
-				exits_forget(now);
-			}
+			if (now->buffer != gaps_buffer(&e->gaps, s->stream))
+				continue;
+			e->cut.lost += now->side.in || (now->side.open && !now->side.lost);
+			side_lost(&now->side);
+			exits_forget(now);
 		}
-		if (s->kind == STEP_GAP)
-			gaps_start(&e->gaps, s->stream);
-		else if (s->kind == STEP_LOST &&
-			 !s->b) /* else nothing follows, and nobody knows when they were */
-			gaps_stop(&e->gaps, s->stream);
 		return 0;
 	}
 	if (s->kind == STEP_HYP_ENTER) {
@@ -412,14 +422,6 @@ static bool same_thread(const void *threads, size_t i, const void *wanted)
 	return a->pid == b->pid && a->buffer == b->buffer;
 }
 
-static void thread_lost(struct exit_thread *t)
-{
-	const struct step lost = { .kind = STEP_LOST };
-	struct span none;
-
-	step_exit(&t->side, &lost, 0, &none);
-}
-
 int exit_threads_step(struct exit_threads *e, const struct step *s, uint64_t row, struct span *done)
 {
 	const struct exit_thread one = { .buffer = gaps_buffer(&e->gaps, s->stream), .pid = s->pid };
@@ -427,22 +429,17 @@ int exit_threads_step(struct exit_threads *e, const struct step *s, uint64_t row
 	size_t i;
 	int ret;
 
-	if (s->kind == STEP_LOST || s->kind == STEP_GAP) {
+	if (step_missing(&e->gaps, s))
 		for (i = 0; i < e->n; i++)
 			if (e->v[i].buffer == one.buffer)
-				thread_lost(&e->v[i]);
-		if (s->kind == STEP_GAP)
-			gaps_start(&e->gaps, s->stream);
-		else if (!s->b)
-			gaps_stop(&e->gaps, s->stream);
-	}
+				side_lost(&e->v[i].side);
 	if ((s->kind != STEP_KVM_ENTRY && s->kind != STEP_KVM_EXIT) || s->pid < 0)
 		return 0;
 	if (map_reach(&e->by_thread, hash, same_thread, &e->v, &e->n, &one, sizeof(one), &i))
 		return -ENOMEM;
 	ret = step_exit(&e->v[i].side, s, row, done);
 	if (gaps_any(&e->gaps, s->stream))
-		thread_lost(&e->v[i]);
+		side_lost(&e->v[i].side);
 	return ret;
 }
 

@@ -2,7 +2,7 @@
 /* crosvm's lines in trace_marker, taken apart. */
 #include "base/decode/crosvm.h"
 
-#include <ctype.h>
+#include "base/strings.h"
 
 /* Takes s off the front of p, if it stands there. */
 static bool take_prefix(struct crosvm_part *p, const char *s)
@@ -105,10 +105,8 @@ bool crosvm_line_parse(const char *line, size_t len, struct crosvm_line *out)
 		return false;
 	out->enter = take_prefix(&p, "Enter: ");
 	if (!out->enter && !take_prefix(&p, "Exit: ")) {
-		size_t n = 0;
+		size_t n = word_len(p.p, p.len, "");
 
-		while (n < p.len && (isalnum((unsigned char)p.p[n]) || p.p[n] == '_'))
-			n++;
 		if (n && n < p.len && p.p[n] == ' ') {
 			out->category = (struct crosvm_part){ p.p, n };
 			skip(&p, n + 1);

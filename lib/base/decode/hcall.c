@@ -19,10 +19,8 @@ const char *hcall_name(const struct id_table *names, uint32_t id)
 
 static int hcall_add(struct id_table *names, uint64_t id, const char *name)
 {
-	size_t len = 0;
+	size_t len = word_len(name, SIZE_MAX, ".");
 
-	while (isalnum((unsigned char)name[len]) || name[len] == '_' || name[len] == '.')
-		len++;
 	if (id > ID_MAX || !len || len > NAME_LEN_MAX || name[len])
 		return -EBADMSG;
 	return id_table_set(names, id, name);

@@ -128,12 +128,7 @@ void hypertrace_desc_free(struct hypertrace_desc *d)
 
 static bool is_name_word(const char *s)
 {
-	size_t n = 0;
-
-	for (; s[n]; n++)
-		if (!isalnum((unsigned char)s[n]) && !strchr("_.-", s[n]))
-			return false;
-	return n > 0;
+	return *s && !s[word_len(s, SIZE_MAX, ".-")];
 }
 
 /* "0=idle,1=busy)": cuts the text up. */

@@ -41,19 +41,10 @@ static void find_message(struct pf_event *e)
 		e->number = m->number;
 }
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-	while (*names && strcmp(name, *names))
-		names++;
-	return *names;
-}
-
 static void event_fields(struct perfetto *pf, struct pf_event *e)
 {
-	static const char *const code[] = {
-		"ip", "parent_ip", "func", "function", "caller", "call_site", NULL
-	};
-	static const char *const hex[] = { "esr", "addr", "from", "to", "func_id", "device", NULL };
+	static const char code[] = "ip parent_ip func function caller call_site";
+	static const char hex[] = "esr addr from to func_id device";
 	struct arena *a = &pf->kept;
 	char arg[128];
 	size_t n = 0;
@@ -70,8 +61,8 @@ static void event_fields(struct perfetto *pf, struct pf_event *e)
 							      .load = field_load(f),
 							      .name = arena_text(a, f->name, strlen(f->name)),
 							      .arg = arena_text(a, arg, sizeof(arg)),
-							      .is_code = is_one_of(f->name, code),
-							      .is_hex = is_one_of(f->name, hex) };
+							      .is_code = words_have(code, f->name),
+							      .is_hex = words_have(hex, f->name) };
 	}
 }
 

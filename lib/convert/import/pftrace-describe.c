@@ -16,10 +16,7 @@ static char *described_word(const struct wire_field *f)
 {
 	const char *text = (const char *)f->data;
 
-	for (size_t i = 0; i < f->len; i++)
-		if (!is_word_char(text[i]))
-			return NULL;
-	return f->len && f->len < 64 ? strndup(text, f->len) : NULL;
+	return is_word(text, f->len) ? strndup(text, f->len) : NULL;
 }
 
 /* Appends "s64 NAME=NUMBER;". */

@@ -189,21 +189,12 @@ static int format_known(struct pft_kind *k, const struct perfetto_event *row, co
 	return k->print_fmt ? 1 : -ENOMEM;
 }
 
-/* A kernel's name of an event or a field: nothing else can stand in a format. */
-static bool is_name(const char *name, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (!is_word_char(name[i]))
-			return false;
-	return len && len < 64;
-}
-
 /* Of a generic event: a value as it came. */
 static int value_column(struct pft_kind *k, const struct pft_value *v)
 {
 	struct pft_column c = { .how = v->is_text ? PFT_TEXT : PFT_NUMBER, .size = v->is_text ? 4 : 8 };
 
-	if (!is_name(v->name, v->name_len) || (*v->name >= '0' && *v->name <= '9'))
+	if (!is_word(v->name, v->name_len) || (*v->name >= '0' && *v->name <= '9'))
 		return 0;
 	memcpy(c.name, v->name, v->name_len);
 	c.is_signed = v->is_signed;
@@ -371,7 +362,7 @@ struct pft_kind *pft_kind(struct pft *p, struct pft_machine *m, const struct per
 	*ret = 0;
 	if (numbered && all->by_number[row->number])
 		return all->by_number[row->number];
-	if (!is_name(name, len))
+	if (!is_word(name, len))
 		return NULL;
 	i = map_find(&all->by_name, map_hash_bytes(name, len), kind_same, all->v, &wanted);
 	k = i == MAP_NONE ? NULL : all->v[i];

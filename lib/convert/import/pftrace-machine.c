@@ -60,10 +60,7 @@ void pft_symbol(struct pft_machine *m, const struct pft_source *s, uint64_t numb
 {
 	const char *text = name;
 
-	for (size_t i = 0; i < len; i++)
-		if (!is_word_char(text[i]) && text[i] != '.' && text[i] != '$')
-			return;
-	if (len && len < 512 && m->symbols.len < PFT_SYMBOLS_MAX)
+	if (len && len < 512 && word_len(text, len, ".$") == len && m->symbols.len < PFT_SYMBOLS_MAX)
 		buf_printf(&m->symbols, "%016llx T %.*s\n",
 			   (unsigned long long)(s->symbols | (uint32_t)number), (int)len, text);
 }

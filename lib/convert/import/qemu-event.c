@@ -160,16 +160,10 @@ static bool line_text(struct cursor *c, struct pft_value *v)
 static bool line_values(const struct qemu_kind *k, struct cursor c, struct pft_value *v)
 {
 	for (size_t i = 0; i < kind_args(k); i++) {
-		size_t len;
-
 		skip_gap(&c);
 		if (is_text_arg(k, i) && !cursor_left(&c))
 			break;
-		len = strlen(k->args[i].name);
-		if (cursor_left(&c) < len || memcmp(c.p, k->args[i].name, len))
-			return false;
-		c.p += len;
-		if (!cursor_accept(&c, ' ') && !cursor_accept(&c, '='))
+		if (!cursor_word(&c, k->args[i].name) || (!cursor_accept(&c, ' ') && !cursor_accept(&c, '=')))
 			return false;
 		if (!(is_text_arg(k, i) ? line_text(&c, &v[i]) : line_number(&c, &v[i].v)))
 			return false;

@@ -86,9 +86,8 @@ static bool line_head_iso(struct cursor *c, struct qemu_event *e)
 static bool line_name(struct cursor *c, struct qemu_event *e)
 {
 	e->name = (const char *)c->p;
-	while (cursor_peek(c) >= 0 && is_word_char((char)cursor_peek(c)))
-		c->p++;
-	e->name_len = (size_t)((const char *)c->p - e->name);
+	e->name_len = word_len(e->name, cursor_left(c), "");
+	cursor_take(c, e->name_len);
 	e->args = c->p;
 	e->args_len = cursor_left(c);
 	return e->name_len && e->name_len < 64 && (!e->args_len || *e->args == ' ');

@@ -194,8 +194,3 @@ const struct event_field *event_format_field(const struct event_format *f, const
 			return &f->common[i];
 	return NULL;
 }
-
-bool is_word_char(char ch)
-{
-	return ch > 0 && (isalnum((unsigned char)ch) || ch == '_');
-}

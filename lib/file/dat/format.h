@@ -32,7 +32,4 @@ void event_format_release(struct event_format *f);
 /* By name, without the [n] of an array; a field before a common one. NULL: none. */
 const struct event_field *event_format_field(const struct event_format *f, const char *name);
 
-/* Letters, digits and '_' of ASCII, whatever the locale: libtraceevent takes all other bytes for an end. */
-bool is_word_char(char ch);
-
 #endif

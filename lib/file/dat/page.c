@@ -220,6 +220,11 @@ size_t page_max_record(size_t size)
 	return size < room ? 0 : (size - room) & ~(size_t)3;
 }
 
+int page_emit_fd(void *fd, const void *page, size_t size)
+{
+	return write_all(*(const int *)fd, page, size);
+}
+
 int page_writer_init(struct page_writer *w, size_t size,
 		     int (*emit)(void *ctx, const void *page, size_t size), void *ctx)
 {

@@ -94,6 +94,8 @@ struct page_writer {
  */
 int page_writer_init(struct page_writer *w, size_t size,
 		     int (*emit)(void *ctx, const void *page, size_t size), void *ctx);
+/* For emit: writes the page to the descriptor that ctx points to. */
+int page_emit_fd(void *fd, const void *page, size_t size);
 void page_writer_release(struct page_writer *w);
 /*
  * Adds a record. A time before the last one begins a new page (time stamps

@@ -2,9 +2,7 @@
 /* The check of an event's format before libtraceevent reads it, with a parser of the print formats that
  * kernels write. */
 #include "file/dat/print-format.h"
-#include "base/array.h"
-
-#include <ctype.h>
+#include "base/strings.h"
 
 /* ---- what libtraceevent does not know, in other words; conversions ---- */
 
@@ -229,10 +227,8 @@ struct word {
 static bool print_word(struct print *c, struct word *w)
 {
 	print_peek(c);
-	*w = (struct word){ .s = c->p };
-	while (is_word_char(*c->p))
-		c->p++;
-	w->n = (size_t)(c->p - w->s);
+	*w = (struct word){ .s = c->p, .n = word_len(c->p, SIZE_MAX, "") };
+	c->p += w->n;
 	return w->n;
 }
 
@@ -727,11 +723,7 @@ int print_format_fixup(struct event_format *f, struct buf *out, const char **why
 
 static size_t name_len(const char *s)
 {
-	size_t n = 0;
-
-	while (is_word_char(s[n]))
-		n++;
-	return n;
+	return word_len(s, SIZE_MAX, "");
 }
 
 /* "[16]", "[]", "[(8 + 1)]" or nothing, to the end */

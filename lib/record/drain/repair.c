@@ -149,13 +149,6 @@ static int repair_page(void *repair_cpu, void *page, size_t size)
 	return ret ? ret : more < 0 ? repair_lost(x, 0) : 0;
 }
 
-static int repair_emit(void *ctx, const void *page, size_t size)
-{
-	const struct repair_cpu *x = ctx;
-
-	return write_all(x->out, page, size);
-}
-
 static int repair_cpu(struct repair *r, unsigned int cpu)
 {
 	struct repair_cpu x = { .r = r, .out = -1 };
@@ -170,7 +163,7 @@ static int repair_cpu(struct repair *r, unsigned int cpu)
 	nvhe_free(r->cpus[cpu]);
 	r->cpus[cpu] = x.nvhe;
 	if (r->pass == PASS_WRITE) {
-		ret = page_writer_init(&x.writer, r->layout.size, repair_emit, &x);
+		ret = page_writer_init(&x.writer, r->layout.size, page_emit_fd, &x.out);
 		x.out = ret ? -1 : spool_rewrite_fd(r->spool, r->number, cpu);
 		ret = ret ?: x.out < 0 ? x.out : 0;
 	}

@@ -97,23 +97,15 @@ static void skip_between(struct cursor *c)
 	while (cursor_accept(c, ','));
 }
 
-static bool rust_word(int ch)
-{
-	return ch == '_' || (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
-}
-
 /* NAME: VALUE. False: something else. */
 static bool vm_field(struct cursor *c, struct guest *vm)
 {
 	const char *name = (const char *)c->p;
 	struct buf text = { 0 };
 	uint32_t cid = 0;
-	size_t len;
+	size_t len = word_len(name, cursor_left(c), "");
 
-	while (rust_word(cursor_peek(c)))
-		c->p++;
-	len = (size_t)((const char *)c->p - name);
-	if (!len || !cursor_accept(c, ':')) {
+	if (!cursor_take(c, len) || !len || !cursor_accept(c, ':')) {
 		c->bad = true;
 		return false;
 	}
@@ -149,8 +141,7 @@ int guest_vm_list_parse(struct guests *g, const char *text, size_t len)
 		skip_between(&c);
 		if (cursor_peek(&c) == ']')
 			return 0;
-		while (rust_word(cursor_peek(&c)) || cursor_peek(&c) == ' ')
-			c.p++;
+		cursor_take(&c, word_len((const char *)c.p, cursor_left(&c), " "));
 		if (!cursor_accept(&c, '{'))
 			return -EBADMSG;
 		do

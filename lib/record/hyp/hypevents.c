@@ -4,9 +4,8 @@
 
 #include "record/hyp/text-pattern.h"
 
-#define ID_MAX	     32767 /* KernelShark's int16 */
-#define REASON_MAX   255   /* a u8 */
-#define NAME_MAX_LEN 63
+#define ID_MAX	   32767 /* KernelShark's int16 */
+#define REASON_MAX 255	 /* a u8 */
 
 int hypevents_init(struct hypevents *e, const char *system)
 {
@@ -31,20 +30,12 @@ void hypevents_release(struct hypevents *e)
 	*e = (struct hypevents){ 0 };
 }
 
-static bool is_event_word(const char *s, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)s[i]) && s[i] != '_')
-			return false;
-	return len && len <= NAME_MAX_LEN;
-}
-
 /* "vcpu", "args[4]", "args[]" */
 static bool is_field_name(const char *s)
 {
 	size_t n = strcspn(s, "[");
 
-	if (!is_event_word(s, n) || isdigit((unsigned char)*s))
+	if (!is_word(s, n) || isdigit((unsigned char)*s))
 		return false;
 	if (!s[n])
 		return true;
@@ -59,10 +50,7 @@ static bool is_type(const char *s)
 
 	if ((!strncmp(s, "__data_loc ", 11) || !strncmp(s, "__rel_loc ", 10)) && !strcmp(s + n - 2, "[]"))
 		n -= 2;
-	for (size_t i = 0; i < n; i++)
-		if (!isalnum((unsigned char)s[i]) && !strchr("_ *", s[i]))
-			return false;
-	return isalpha((unsigned char)*s) || *s == '_';
+	return word_len(s, n, " *") == n && (isalpha((unsigned char)*s) || *s == '_');
 }
 
 /* The header must be one that we can put ours in the place of. */
@@ -70,7 +58,7 @@ static bool format_ok(const struct event_format *f)
 {
 	unsigned int header = hyp_kernel_header(f);
 
-	if (!is_event_word(f->name, strlen(f->name)) || f->id > UINT16_MAX || !f->n_common)
+	if (!is_word(f->name, strlen(f->name)) || f->id > UINT16_MAX || !f->n_common)
 		return false;
 	if (f->common[0].offset || f->common[0].size != 2 || header > HYP_HEADER_SIZE)
 		return false;
@@ -162,21 +150,18 @@ const struct hypevent *hypevents_by_name(const struct hypevents *e, const char *
 
 int hypevents_reason(struct hypevents *e, const char *s, size_t len)
 {
-	char word[NAME_MAX_LEN + 1];
 	int ret;
 
-	if (!is_event_word(s, len))
-		return -EINVAL;
-	memcpy(word, s, len);
-	word[len] = 0;
 	for (size_t i = 0; i < hyp_reasons_n; i++)
-		if (!strcmp(hyp_reasons[i], word))
+		if (strlen(hyp_reasons[i]) == len && !memcmp(hyp_reasons[i], s, len))
 			return (int)i;
 	for (size_t i = 0; i < e->extra_reasons.n; i++)
-		if (!strcmp(e->extra_reasons.v[i], word))
+		if (strlen(e->extra_reasons.v[i]) == len && !memcmp(e->extra_reasons.v[i], s, len))
 			return HYP_REASON_EXTRA + (int)i;
+	if (!is_word(s, len))
+		return -EINVAL;
 	if (HYP_REASON_EXTRA + e->extra_reasons.n > REASON_MAX)
 		return -ENOSPC;
-	ret = strlist_add(&e->extra_reasons, word);
+	ret = strlist_take(&e->extra_reasons, strndup(s, len));
 	return ret ? ret : HYP_REASON_EXTRA + (int)e->extra_reasons.n - 1;
 }

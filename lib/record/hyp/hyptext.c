@@ -132,35 +132,11 @@ uint64_t hyptext_pending_lost(const struct hyptext *t)
 	return sum;
 }
 
-static bool line_word(struct cursor *c, const char *word)
-{
-	size_t n = strlen(word);
-
-	if (cursor_left(c) < n || memcmp(c->p, word, n))
-		return false;
-	c->p += n;
-	return true;
-}
-
-/* Parses a decimal number; *digits: its length. */
-static bool text_number(struct cursor *c, uint64_t *v, size_t *digits)
-{
-	const uint8_t *start = c->p;
-
-	for (*v = 0; c->p < c->end && *c->p >= '0' && *c->p <= '9'; c->p++)
-		if (__builtin_mul_overflow(*v, (uint64_t)10, v) ||
-		    __builtin_add_overflow(*v, (uint64_t)(*c->p - '0'), v))
-			return false;
-	*digits = (size_t)(c->p - start);
-	return *digits > 0;
-}
-
 static bool line_cpu(struct cursor *c, unsigned int *cpu)
 {
 	uint64_t v;
-	size_t digits;
 
-	if (!text_number(c, &v, &digits) || v > CPU_MAX)
+	if (!cursor_decimal(c, &v) || v > CPU_MAX)
 		return false;
 	*cpu = (unsigned int)v;
 	return true;
@@ -170,12 +146,10 @@ static bool line_cpu(struct cursor *c, unsigned int *cpu)
 static bool text_time(struct cursor *c, uint64_t *ns)
 {
 	uint64_t sec, usec;
-	size_t digits;
 
 	while (c->p < c->end && *c->p == ' ')
 		c->p++;
-	if (!text_number(c, &sec, &digits) || !line_word(c, ".") || !text_number(c, &usec, &digits) ||
-	    digits != 6)
+	if (!cursor_decimal(c, &sec) || !cursor_accept(c, '.') || cursor_decimal(c, &usec) != 6)
 		return false;
 	return !__builtin_mul_overflow(sec, (uint64_t)NSEC_PER_SEC, ns) &&
 	       !__builtin_add_overflow(*ns, usec * 1000, ns);
@@ -234,20 +208,19 @@ static int event_line(struct hyptext *t, struct cursor c)
 {
 	struct hyprecord r = { 0 };
 	struct cursor unknown;
-	size_t digits;
 	uint64_t id;
 	const char *text, *space, *args;
 	size_t len, name_len, args_len;
 	const struct hypevent *ev;
 	int ret;
-	if (!line_word(&c, "[") || !line_cpu(&c, &r.cpu) || !line_word(&c, "]\t") || !text_time(&c, &r.ts) ||
-	    !line_word(&c, ": ")) {
+	if (!cursor_word(&c, "[") || !line_cpu(&c, &r.cpu) || !cursor_word(&c, "]\t") ||
+	    !text_time(&c, &r.ts) || !cursor_word(&c, ": ")) {
 		t->bad++;
 		return 0;
 	}
 	unknown = c;
-	if (line_word(&unknown, "UNKNOWN id=") && text_number(&unknown, &id, &digits) &&
-	    !cursor_left(&unknown) && id <= UINT16_MAX) /* and nothing else */
+	if (cursor_word(&unknown, "UNKNOWN id=") && cursor_decimal(&unknown, &id) && !cursor_left(&unknown) &&
+	    id <= UINT16_MAX) /* and nothing else */
 		return emit(t, &r, hyp_put_unknown(t->e, (int)id, "", 0, NULL, 0, t->out));
 	/* after the time: "hyp_enter reason=hvc vcpu=0". */
 	text = (const char *)c.p;
@@ -283,11 +256,10 @@ static int event_line(struct hyptext *t, struct cursor c)
 static int lost_line(struct hyptext *t, struct cursor c)
 {
 	unsigned int cpu;
-	size_t digits;
 	uint64_t n;
 
-	if (!line_cpu(&c, &cpu) || !line_word(&c, " [LOST ") || !text_number(&c, &n, &digits) ||
-	    !line_word(&c, " EVENTS]") || cursor_left(&c)) {
+	if (!line_cpu(&c, &cpu) || !cursor_word(&c, " [LOST ") || !cursor_decimal(&c, &n) ||
+	    !cursor_word(&c, " EVENTS]") || cursor_left(&c)) {
 		t->bad++;
 		return 0;
 	}
@@ -319,7 +291,7 @@ static int take_part(struct hyptext *t, const char *part, size_t len, bool whole
 	c = cursor_at(have ? t->line : part, have + len);
 	if (!whole || !cursor_left(&c))
 		return 0;
-	return line_word(&c, "CPU:") ? lost_line(t, c) : event_line(t, c);
+	return cursor_word(&c, "CPU:") ? lost_line(t, c) : event_line(t, c);
 }
 
 int hyptext_feed(struct hyptext *t, const void *data, size_t len,

@@ -44,12 +44,11 @@ static const char *skip_blanks(const char *p)
 static int rec_field(const struct event_format *f, const char **p)
 {
 	const char *name = *p + 5;
-	size_t n = 0;
+	size_t n;
 
 	if (strncmp(*p, "REC->", 5))
 		return -1;
-	while (isalnum((unsigned char)name[n]) || name[n] == '_')
-		n++;
+	n = word_len(name, SIZE_MAX, "");
 	for (size_t i = 0; n && i < f->n_fields; i++) {
 		const char *have = f->fields[i].name;
 
@@ -200,7 +199,7 @@ static bool ends_clearly(const struct pattern_item *it, const struct pattern_ite
 	if (it->conv == CONV_CHAR || it->conv == CONV_STRING)
 		return true;
 	if (it->conv == CONV_REASON)
-		return !isalnum((unsigned char)c) && c != '_';
+		return !is_word_char(c);
 	return !isxdigit((unsigned char)c) && !(it->left && c == ' ');
 }
 
@@ -393,9 +392,8 @@ static bool match_item(const struct pattern_item *it, const struct event_field *
 	case CONV_REASON:
 		reason->field = it->field;
 		reason->text = t->p;
-		while (t->p < t->end && (isalnum((unsigned char)*t->p) || *t->p == '_'))
-			t->p++;
-		reason->len = (size_t)(t->p - reason->text);
+		reason->len = word_len(t->p, (size_t)(t->end - t->p), "");
+		t->p += reason->len;
 		return reason->len && reason->len < 64;
 	default:
 		return false;

@@ -375,13 +375,6 @@ static int joiner_page(void *joiner, void *page, size_t size)
 	return ret ?: more < 0 ? page_write_lost(&j->writer, 0) : 0;
 }
 
-static int joiner_emit(void *ctx, const void *page, size_t size)
-{
-	const struct joiner *j = ctx;
-
-	return write_all(j->out, page, size);
-}
-
 static void joiner_tell(const struct joiner *j, size_t guest, const struct log *log)
 {
 	const struct entries *e = &j->entries;
@@ -435,7 +428,7 @@ int marks_join(struct spool *spool, const struct log *log)
 	j.layout.size = b->page_size;
 	for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
 		j.out = spool_rewrite_fd(spool, j.number, cpu);
-		ret = j.out < 0 ? j.out : page_writer_init(&j.writer, j.layout.size, joiner_emit, &j);
+		ret = j.out < 0 ? j.out : page_writer_init(&j.writer, j.layout.size, page_emit_fd, &j.out);
 		if (!ret) {
 			ret = spool_pages_walk(spool, j.number, cpu, 0, joiner_page, &j)
 				      ?: page_flush(&j.writer, true);

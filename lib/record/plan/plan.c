@@ -271,20 +271,12 @@ int plan_rotate(void *ctx, const struct opt *o, const char *arg, struct opts_err
 	return 0;
 }
 
-/* A name that becomes a part of a path. Its length; 0: none is here. */
-static size_t region_name(const char *s)
-{
-	size_t n = 0;
-
-	while (isalnum((unsigned char)s[n]) || s[n] == '_')
-		n++;
-	return n;
-}
-
 int region_option(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct trigger_plan *t = (struct trigger_plan *)((char *)ctx + o->off);
-	size_t system = region_name(arg), event = arg[system] == ':' ? region_name(arg + system + 1) : 0;
+	/* names that become parts of a path */
+	size_t system = word_len(arg, SIZE_MAX, "");
+	size_t event = arg[system] == ':' ? word_len(arg + system + 1, SIZE_MAX, "") : 0;
 	const char *end = arg + system + 1 + event;
 
 	if (!strncmp(arg, "hyp:", 4) || !strncmp(arg, "hypervisor:", 11))

@@ -20,12 +20,7 @@ bool dynamic_event_defined(const char *text)
 
 static bool dynamic_is_word(const char *s, size_t len)
 {
-	if (!len || isdigit((unsigned char)*s))
-		return false;
-	for (; len; s++, len--)
-		if (!isalnum((unsigned char)*s) && *s != '_')
-			return false;
-	return true;
+	return len && !isdigit((unsigned char)*s) && word_len(s, len, "") == len;
 }
 
 char *dynamic_event_name(const char *line, const char **why)
@@ -53,22 +48,11 @@ char *dynamic_event_name(const char *line, const char **why)
 
 int dynamic_event_make(struct undo *u, const char *line)
 {
-	size_t mark = undo_mark(u);
 	const char *group = dynamic_behind_kind(line);
-	char *remove;
-	int ret;
 
 	if (!group || !file_there(undo_dirfd(u), FILE_NAME))
 		return group ? -ENOENT : -EINVAL;
-	remove = str_printf("-:%.*s", (int)strcspn(group, " "), group);
-	ret = remove ? undo_at_end(u, FILE_NAME, remove) : -ENOMEM;
-	free(remove);
-	if (ret)
-		return ret;
-	ret = undo_poke(u, FILE_NAME, line);
-	if (ret)
-		undo_drop(u, mark);
-	return ret;
+	return undo_poke_until_end(u, FILE_NAME, line, str_printf("-:%.*s", (int)strcspn(group, " "), group));
 }
 
 /*

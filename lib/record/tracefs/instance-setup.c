@@ -291,19 +291,11 @@ static int instance_setup_functions(struct instance *i)
 	ret = put_functions(i, "-l", instance_file(i, path, "set_ftrace_filter"), &b->funcs);
 	/* "schedule:traceoff:1" stands in the same file, but lives by its own rules */
 	for (size_t n = 0; !ret && n < b->funcs.n; n++) {
-		size_t mark = undo_mark(i->undo);
-		char *remove;
-
 		if (!is_command(b->funcs.v[n]))
 			continue;
-		remove = str_printf("!%s", b->funcs.v[n]);
-		ret = remove ? undo_at_end(i->undo, path, remove) : -ENOMEM;
-		free(remove);
-		ret = ret ?: undo_poke(i->undo, path, b->funcs.v[n]);
-		if (ret) {
-			undo_drop(i->undo, mark);
+		ret = undo_poke_until_end(i->undo, path, b->funcs.v[n], str_printf("!%s", b->funcs.v[n]));
+		if (ret)
 			instance_complain(i, LOG_ERROR, path, b->funcs.v[n], ret, NULL);
-		}
 	}
 	/* function_graph has a file of its own for -n, in the top directory */
 	instance_file(i, path, graph && top ? "set_graph_notrace" : "set_ftrace_notrace");

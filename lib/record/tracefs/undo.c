@@ -608,6 +608,18 @@ int undo_at_end(struct undo *u, const char *path, const char *value)
 	return undo_note(u, ENTRY_WRITE, path, value);
 }
 
+int undo_poke_until_end(struct undo *u, const char *path, const char *value, char *at_end)
+{
+	size_t mark = undo_mark(u);
+	int ret = at_end ? undo_at_end(u, path, at_end) : -ENOMEM;
+
+	free(at_end);
+	ret = ret ?: undo_poke(u, path, value);
+	if (ret)
+		undo_drop(u, mark);
+	return ret;
+}
+
 static int undo_entry_once(struct undo *u, const struct entry *e)
 {
 	char *refused = NULL;

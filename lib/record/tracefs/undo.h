@@ -87,6 +87,8 @@ int undo_poke(struct undo *u, const char *path, const char *value);
  * too: triggers with variables must go before it.
  */
 int undo_at_end(struct undo *u, const char *path, const char *value);
+/* undo_poke of what at_end removes (malloc'ed, freed by it; NULL: -ENOMEM), which is journalled first. */
+int undo_poke_until_end(struct undo *u, const char *path, const char *value, char *at_end);
 
 /*
  * Puts everything back, newest first, going on after a failure. Returns the number of entries that could not

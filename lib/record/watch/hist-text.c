@@ -6,16 +6,6 @@
 
 #define STRING_WIDTH 50 /* hist_trigger_print_key() pads texts to that */
 
-static bool hist_accept(struct cursor *c, const char *text)
-{
-	size_t len = strlen(text);
-
-	if (cursor_left(c) < len || memcmp(c->p, text, len) != 0)
-		return false;
-	c->p += len;
-	return true;
-}
-
 static void hist_spaces(struct cursor *c)
 {
 	while (cursor_accept(c, ' '))
@@ -24,16 +14,8 @@ static void hist_spaces(struct cursor *c)
 
 static bool hist_number(struct cursor *c, uint64_t *v)
 {
-	bool any = false;
-
 	hist_spaces(c);
-	for (*v = 0; cursor_peek(c) >= '0' && cursor_peek(c) <= '9'; any = true) {
-		unsigned int digit = cursor_u8(c) - '0';
-
-		if (__builtin_mul_overflow(*v, 10u, v) || __builtin_add_overflow(*v, digit, v))
-			return false;
-	}
-	return any;
+	return cursor_decimal(c, v);
 }
 
 /* Copies a task's name of up to 15 bytes, without the blanks that pad it. */
@@ -65,7 +47,7 @@ static bool hist_key(struct cursor *c, struct hist_entry *e)
 	const uint8_t *name;
 	uint64_t log2;
 
-	if (hist_accept(c, "lat: ~ 2^")) {
+	if (cursor_word(c, "lat: ~ 2^")) {
 		if (!hist_number(c, &log2) || log2 > 64)
 			return false;
 		e->log2 = (int)log2;
@@ -74,7 +56,7 @@ static bool hist_key(struct cursor *c, struct hist_entry *e)
 	if (!len || len >= sizeof(e->key) || *e->key)
 		return false;
 	memcpy(e->key, cursor_take(c, len), len);
-	if (!hist_accept(c, ": "))
+	if (!cursor_word(c, ": "))
 		return false;
 	if (strcmp(e->key, "by") != 0)
 		return hist_number(c, &e->number);
@@ -87,12 +69,12 @@ static bool hist_key(struct cursor *c, struct hist_entry *e)
 static bool hist_entry_read(struct cursor *c, struct hist_entry *e)
 {
 	*e = (struct hist_entry){ .log2 = -1 };
-	if (!hist_accept(c, "{ pid:") || !hist_number(c, &e->pid))
+	if (!cursor_word(c, "{ pid:") || !hist_number(c, &e->pid))
 		return false;
-	for (hist_spaces(c); hist_accept(c, ", "); hist_spaces(c))
+	for (hist_spaces(c); cursor_word(c, ", "); hist_spaces(c))
 		if (!hist_key(c, e))
 			return false;
-	return hist_accept(c, "} hitcount:") && hist_number(c, &e->hits) && hist_accept(c, "  lat:") &&
+	return cursor_word(c, "} hitcount:") && hist_number(c, &e->hits) && cursor_word(c, "  lat:") &&
 	       hist_number(c, &e->lat);
 }
 
@@ -118,13 +100,13 @@ int hist_text_read(const void *text, size_t len, int (*take)(void *ctx, const st
 			if (ret)
 				return ret;
 			totals->bad += !good;
-		} else if (hist_accept(&c, "# trigger info:")) {
+		} else if (cursor_word(&c, "# trigger info:")) {
 			const uint8_t *end = memchr(c.p, '\n', cursor_left(&c));
 
 			filtered = end && memmem(c.p, (size_t)(end - c.p), " if ", 4);
-		} else if (hist_accept(&c, "    Entries:") && hist_number(&c, &n)) {
+		} else if (cursor_word(&c, "    Entries:") && hist_number(&c, &n)) {
 			totals->entries = n > totals->entries ? n : totals->entries;
-		} else if (hist_accept(&c, "    Dropped:") && hist_number(&c, &n)) {
+		} else if (cursor_word(&c, "    Dropped:") && hist_number(&c, &n)) {
 			totals->dropped += n;
 		}
 	} while (cursor_line(&c, &rest, &rest_len));

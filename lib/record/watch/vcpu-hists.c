@@ -110,15 +110,11 @@ static int pair_lines(struct watcher *w, const struct watch_pair *p, struct strl
 static int trigger_put(struct watcher *w, const char *system, const char *event, const char *line)
 {
 	char *file = str_printf(WATCH_DIR "/events/%s/%s/trigger", system, event);
-	char *remove = str_printf("!%s", line);
-	int ret = file && remove ? undo_at_end(w->undo, file, remove) : -ENOMEM;
+	int ret = file ? undo_poke_until_end(w->undo, file, line, str_printf("!%s", line)) : -ENOMEM;
 
-	if (!ret)
-		ret = undo_poke(w->undo, file, line);
 	if (ret)
 		log_err(w->o->log, "cannot write the trigger '%s' of %s:%s: %s", line, system, event,
 			errno_text(ret));
-	free(remove);
 	free(file);
 	return ret;
 }
