@@ -27,23 +27,12 @@ enum state_family { FAMILY_SCHED, FAMILY_KVM, FAMILY_HYP, FAMILIES };
 #define STATE_REASONS	  256
 #define STATE_HYP_STEP	  1000 /* ns: the hypervisor's text has whole us */
 
-/* A span without its ends. */
-struct state_view {
-	uint8_t state, by, why, coarse;
-	uint32_t cpu;
-	int32_t other;
-	uint16_t other_input;
-	uint64_t reason, class;
-};
-
 struct state_track {
 	struct state_owner owner;
-	bool on; /* its spans are wanted */
-	struct state_view view;
-	uint64_t from, from_bound;
-	uint64_t sure; /* all events that prove the view had certainly happened by then */
-	struct state_event first;
+	bool on;		/* its spans are wanted */
+	struct state_span open; /* without its end */
 	struct state_span held; /* a guest's task: what comes before the open span; no owner: nothing */
+	uint64_t sure;		/* all events that prove what is open had certainly happened by then */
 };
 
 struct state_task {
@@ -130,6 +119,7 @@ struct states {
 	} * listeners;
 	size_t n_listeners;
 	struct buf *spans; /* that takes them; NULL: listeners get them at once */
+	bool later;	   /* some listeners do more than add up, and wait for states_after() */
 	int error;
 	bool begun, ended, without_reasons; /* without_reasons: of any input */
 	uint64_t from, now;
@@ -183,8 +173,13 @@ static inline bool state_seen_kvm(const struct state_input *in)
 	return in->kinds & (STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT));
 }
 
-/* states-derive.c. Ends the open span at `at` and opens the next one there. */
-void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_view *v);
+/*
+ * states-derive.c. A view is a span without its ends: state, by, coarse, cpu, why, reason, class, other,
+ * other_input. Copies it alone.
+ */
+void state_view_set(struct state_span *to, const struct state_span *view);
+/* Ends the open span at `at` and opens the next one there, with that view. */
+void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_span *v);
 /* The task that woke it, which is known at the end of a sleep, and whether that is still coarse. */
 void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool coarse);
 /* The recording ended: shown as far as it is proven, and unknown from there on. */

@@ -75,6 +75,7 @@ int states_listen(struct states *st, unsigned int want, state_listener *span, vo
 	const struct state_listening one = { want, span, ctx };
 
 	st->want |= want;
+	st->later |= span != state_totals_span;
 	return array_push(&st->listeners, &st->n_listeners, &one, sizeof(one));
 }
 
@@ -153,27 +154,30 @@ int states_begin(struct states *st, uint64_t ts)
 int states_step(struct states *st, const struct step *s, uint64_t raw)
 {
 	uint8_t buffer = buffer_of(s->buffer);
+	uint64_t kind = STEP_SET(s->kind);
 	struct state_input *in = s->input < st->n ? &st->in[s->input] : NULL;
 	struct state_cpu *c;
 
 	if (!in || st->error)
 		return st->error;
 	st->now = s->ts > st->now ? s->ts : st->now;
-	state_tracks_give(st);
+	if (st->given < st->n_holding)
+		state_tracks_give(st);
 	in->live[buffer] = st->now;
-	if (!(STEP_SET(s->kind) & (STEPS_LOSSES | STATES_STEPS)))
+	if (!(kind & (STEPS_LOSSES | STATES_STEPS)))
 		return 0;
-	if (!(STEP_SET(s->kind) & STEPS_LOSSES)) { /* of the buffer in which such events were seen first */
-		if (!state_seen(in, s->kind))
+	if (!(kind & STEPS_LOSSES)) { /* of the buffer in which such events were seen first */
+		if (!(in->kinds & kind))
 			state_gap_learn(in, s->kind, buffer);
 		if (in->buffer[s->kind] != buffer)
 			return 0;
-		if (!(in->needed & 1ull << buffer))
+		if (!(in->needed & 1ull << buffer)) {
 			in->covered_from = st->now;
-		in->needed |= 1ull << buffer;
+			in->needed |= 1ull << buffer;
+		}
 	}
 	st->cause = (struct state_event){ s->ts, s->cpu, s->input, s->buffer, s->kind };
-	if (STEP_SET(s->kind) & STATE_HYP_KINDS)
+	if (kind & STATE_HYP_KINDS)
 		st->cause_bound = (s->ts - (uint64_t)in->in->time.add) % STATE_HYP_STEP ? 0 : STATE_HYP_STEP;
 	else
 		st->cause_bound = in->bound = in->in->guest ? filetime_bound(&in->in->time, raw) : 0;
@@ -199,13 +203,13 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 	state_hyp_is_guest(st, c);
 	if (c->vcpu && c->vcpu->in->without_reasons)
 		state_hyp_shown(st, c->vcpu, s->ts, st->cause_bound);
-	if (STEP_SET(s->kind) & STATE_HYP_KINDS) {
+	if (kind & STATE_HYP_KINDS) {
 		state_hyp_step(st, c, s);
 		return st->error;
 	}
 	if (state_seen_hyp(c->in) && (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD))
 		state_hyp_is_host(st, c);
-	if (STEP_SET(s->kind) & STATE_SCHED_KINDS)
+	if (kind & STATE_SCHED_KINDS)
 		state_sched_step(st, c, s);
 	else
 		state_kvm_step(st, c, s);
@@ -240,13 +244,11 @@ int states_run(void *states, struct pass_run *run)
 
 	if (!st->begun && records->n)
 		ret = states_begin(st, records->v[0].ts);
-	for (size_t i = 0; i < run->n_steps && !ret; i++) {
-		size_t at = run->steps[i].at;
-
-		if (at > shown)
-			records_show(st, &records->v[shown], at - shown);
-		shown = at;
-		ret = states_step(st, &run->steps[i], records->v[at].raw);
+	for (const struct step *s = run->steps, *end = s + run->n_steps; s < end && !ret; s++) {
+		if (st->without_reasons && s->at > shown)
+			records_show(st, &records->v[shown], s->at - shown);
+		shown = s->at;
+		ret = states_step(st, s, records->v[shown].raw);
 	}
 	records_show(st, &records->v[shown], records->n - shown);
 	if (records->n)
@@ -254,13 +256,13 @@ int states_run(void *states, struct pass_run *run)
 	return ret;
 }
 
-/* Follows the run's steps, and keeps the spans for states_after(). */
+/* Follows the run's steps, and keeps the spans for states_after() if a listener needs that. */
 static int states_first(void *states, struct pass_run *run)
 {
 	struct states *st = states;
 	int ret;
 
-	st->spans = run->out;
+	st->spans = st->later ? run->out : NULL;
 	ret = states_run(st, run);
 	st->spans = NULL;
 	return ret ?: buf_status(run->out);
@@ -301,21 +303,6 @@ uint64_t states_from(const struct states *st)
 uint64_t states_to(const struct states *st)
 {
 	return st->now;
-}
-
-bool states_cut(struct state_span *s)
-{
-	if (s->from >= s->covered_to || s->to <= s->covered_from)
-		return false;
-	if (s->from < s->covered_from) {
-		s->from = s->covered_from;
-		s->from_bound = 0;
-	}
-	if (s->to > s->covered_to) {
-		s->to = s->covered_to;
-		s->to_bound = 0;
-	}
-	return true;
 }
 
 uint64_t states_left_out(const struct states *st)

@@ -167,7 +167,20 @@ uint64_t states_to(const struct states *st);
  */
 void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to);
 /* Cuts the span to what its input covers; a cut has no bound. False: nothing is left. */
-bool states_cut(struct state_span *s);
+static inline bool states_cut(struct state_span *s)
+{
+	if (s->from >= s->covered_to || s->to <= s->covered_from)
+		return false;
+	if (s->from < s->covered_from) {
+		s->from = s->covered_from;
+		s->from_bound = 0;
+	}
+	if (s->to > s->covered_to) {
+		s->to = s->covered_to;
+		s->to_bound = 0;
+	}
+	return true;
+}
 /* Count of tasks, vCPUs and CPUs for which there was no room, as often as each was met. */
 uint64_t states_left_out(const struct states *st);
 
