@@ -17,7 +17,7 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 
 	if (!held->owner || held->state == STATE_UNKNOWN)
 		return;
-	bound = st->in[t->owner.input].bound;
+	bound = t->in->bound;
 	since = st->now - held->to;
 	overlap = bound == UINT64_MAX ? bound : bound > since ? bound - since : 0;
 	if (held->to_bound < overlap)
@@ -30,11 +30,19 @@ void states_covered(const struct states *st, size_t input, uint64_t *from, uint6
 {
 	const struct state_input *in = &st->in[input];
 
-	*from = st->from;
-	*to = st->now;
-	for (; in; in = in->host) {
-		*from = in->covered_from > *from ? in->covered_from : *from;
-		*to = in->covered_to < *to ? in->covered_to : *to;
+	*from = in->covered_from;
+	*to = in->covered_to < st->now ? in->covered_to : st->now;
+}
+
+void states_cover(struct states *st)
+{
+	for (struct state_input *to = st->in; to < st->in + st->n; to++) {
+		to->covered_from = st->from;
+		to->covered_to = UINT64_MAX;
+		for (const struct state_input *in = to; in; in = in->host) {
+			to->covered_from = in->begun > to->covered_from ? in->begun : to->covered_from;
+			to->covered_to = in->over_at < to->covered_to ? in->over_at : to->covered_to;
+		}
 	}
 }
 
@@ -72,7 +80,7 @@ static void track_give_held(struct states *st, struct state_track *t)
 /* Emits the open span, which ends at `to`. */
 static void track_emit(struct states *st, struct state_track *t, uint64_t to, const struct state_event *last)
 {
-	uint64_t lost = st->in[t->owner.input].lost;
+	uint64_t lost = t->in->lost;
 	struct state_span *span = &t->open;
 
 	if (!t->on || span->from >= to)
@@ -87,7 +95,7 @@ static void track_emit(struct states *st, struct state_track *t, uint64_t to, co
 	}
 	track_give_held(st, t);
 	t->held = *span;
-	if (st->in[t->owner.input].widest != UINT64_MAX) {
+	if (t->in->widest != UINT64_MAX) {
 		const struct state_holding holding = { t, to };
 
 		if (st->given > HOLDING_ROOM && st->given > st->n_holding / 2) { /* room in front */
@@ -105,7 +113,7 @@ void state_tracks_give(struct states *st)
 	for (; st->given < st->n_holding; st->given++) {
 		const struct state_holding *h = &st->holding[st->given];
 
-		if (st->now - h->to <= st->in[h->track->owner.input].widest)
+		if (st->now - h->to <= h->track->in->widest)
 			return;
 		if (h->track->held.to == h->to)
 			track_give_held(st, h->track);
@@ -177,6 +185,7 @@ static int state_track_begin(struct states *st, struct state_track *t, enum stat
 					      .pid = pid,
 					      .guest = STATE_NO_INPUT,
 					      .vcpu = STATE_NO_CPU },
+				   .in = &st->in[input],
 				   .on = st->want & 1u << kind,
 				   .open = unknown_view };
 	t->open.owner = &t->owner;
@@ -373,19 +382,12 @@ static bool wakings_seen(const struct state_input *in)
 	return state_seen(in, STEP_WAKING) || state_seen(in, STEP_WAKEUP);
 }
 
-struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
-{
-	if (c->task)
-		return c->task->vcpu;
-	return c->pid == STATE_NO_TASK && c->loaded && c->loaded->cpu == c ? c->loaded : NULL;
-}
-
 void state_vcpu_settle(struct states *st, struct state_vcpu *v)
 {
 	const struct state_task *t = v->task;
 	const struct state_cpu *c = v->kvm == KVM_IN ? v->cpu : t->cpu, *on = v->inside_on;
 	bool inside =
-		on && on->inside == v && (on->hyp == HYP_GUEST || on->hyp == HYP_EL2 || on->hyp == HYP_EL3);
+		on && on->inside == v && 1u << on->hyp & (1u << HYP_GUEST | 1u << HYP_EL2 | 1u << HYP_EL3);
 	struct state_span view;
 
 	state_view_set(&view, &unknown_view);
@@ -518,7 +520,7 @@ static uint64_t proven_vcpu(const struct state_vcpu *v)
 void state_track_end(struct states *st, struct state_track *t)
 {
 	static const struct state_event none;
-	const struct state_input *in = &st->in[t->owner.input];
+	const struct state_input *in = t->in;
 	const struct state_task *task = state_task_find(st, in, t->owner.pid);
 	bool is_vcpu = t->owner.kind == STATE_OF_VCPU;
 	const struct state_vcpu *v = is_vcpu				    ? task->vcpu

@@ -174,7 +174,7 @@ void state_hyp_is_host(struct states *st, struct state_cpu *c)
 
 void state_hyp_is_guest(struct states *st, struct state_cpu *c)
 {
-	if (c->hyp == HYP_UNTOLD && c->guest_at && c->guest_at < st->now)
+	if (c->guest_at && c->guest_at < st->now)
 		hyp_was(st, c, HYP_GUEST);
 }
 

@@ -29,6 +29,7 @@ enum state_family { FAMILY_SCHED, FAMILY_KVM, FAMILY_HYP, FAMILIES };
 
 struct state_track {
 	struct state_owner owner;
+	struct state_input *in; /* the owner's */
 	bool on;		/* its spans are wanted */
 	struct state_span open; /* without its end */
 	struct state_span held; /* a guest's task: what comes before the open span; no owner: nothing */
@@ -98,9 +99,10 @@ struct state_input {
 	uint32_t streams[STATE_BUFFERS_MAX]; /* CPUs that still give records */
 	uint64_t over;			     /* buffers of which none does */
 	uint64_t needed;		     /* buffers that have shown states */
-	uint64_t covered_from, covered_to;   /* when all of them had begun, when the first was over */
-	uint64_t lost;			     /* the end of the last loss of events; 0: none yet */
-	uint64_t bound;			     /* of a guest's clock at its last event, or 0 */
+	uint64_t begun, over_at;	     /* when all of them had begun, when the first was over */
+	uint64_t covered_from, covered_to; /* the same with those of its hosts, from the recording's begin */
+	uint64_t lost;			   /* the end of the last loss of events; 0: none yet */
+	uint64_t bound;			   /* of a guest's clock at its last event, or 0 */
 	struct state_cpu **cpus;
 	size_t n_cpus;
 	struct state_vcpu *vcpus;
@@ -189,6 +191,9 @@ void state_tracks_give(struct states *st);
 /* Calls the listeners that want it. The first result other than 0. */
 int states_tell(const struct states *st, const struct state_span *span);
 
+/* To be called after what an input and its host cover has changed. */
+void states_cover(struct states *st);
+
 /* states-derive.c: found or made; NULL: none, or no room (states_left_out), or no memory (st->error). */
 struct state_task *state_task_of(struct states *st, struct state_input *in, int32_t pid);
 struct state_vcpu *state_vcpu_of(struct states *st, struct state_input *in, int32_t pid);
@@ -204,7 +209,13 @@ void state_vcpu_settle(struct states *st, struct state_vcpu *v);
 /* Whether a halt may be a block, or a block a halt: no exit, or none to the VMM, was recorded. */
 bool state_halt_coarse(const struct state_vcpu *v);
 /* The vCPU whose state depends on what the CPU does; NULL: none. */
-struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c);
+static inline struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
+{
+	if (c->task)
+		return c->task->vcpu;
+	return c->pid == STATE_NO_TASK && c->loaded && c->loaded->cpu == c ? c->loaded : NULL;
+}
+
 /* The view since the last change cannot be right: it becomes unknown. */
 void state_task_doubt(struct state_task *t);
 void state_vcpu_doubt(struct state_vcpu *v);

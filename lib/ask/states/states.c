@@ -15,7 +15,7 @@ static void input_begin(const struct states *st, struct state_input *in, const s
 
 	in->in = of;
 	in->index = (uint16_t)(in - st->in);
-	in->covered_to = UINT64_MAX;
+	in->over_at = in->covered_to = UINT64_MAX;
 	in->widest = of->time.shift.bounds || !of->guest ? filetime_widest_bound(&of->time) : UINT64_MAX;
 	in->x86 = exit && tep_find_field(exit, "exit_reason");
 	for (unsigned int i = 0; i < STATE_REASONS; i++) {
@@ -148,7 +148,18 @@ int states_begin(struct states *st, uint64_t ts)
 		for (size_t g = 0; g < st->in[i].in->n_guests; g++)
 			if (vcpus_begin(st, &st->in[i], &st->in[i].in->guests[g]))
 				return st->error;
+	states_cover(st);
 	return 0;
+}
+
+/* That kind is seen for the first time, and perhaps its buffer. */
+static void state_learn(struct states *st, struct state_input *in, enum step_kind kind, uint8_t buffer)
+{
+	state_gap_learn(in, kind, buffer);
+	if (!(in->needed & 1ull << buffer))
+		in->begun = st->now;
+	in->needed |= 1ull << buffer;
+	states_cover(st);
 }
 
 int states_step(struct states *st, const struct step *s, uint64_t raw)
@@ -168,13 +179,9 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 		return 0;
 	if (!(kind & STEPS_LOSSES)) { /* of the buffer in which such events were seen first */
 		if (!(in->kinds & kind))
-			state_gap_learn(in, s->kind, buffer);
+			state_learn(st, in, s->kind, buffer);
 		if (in->buffer[s->kind] != buffer)
 			return 0;
-		if (!(in->needed & 1ull << buffer)) {
-			in->covered_from = st->now;
-			in->needed |= 1ull << buffer;
-		}
 	}
 	st->cause = (struct state_event){ s->ts, s->cpu, s->input, s->buffer, s->kind };
 	if (kind & STATE_HYP_KINDS)
@@ -183,8 +190,9 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 		st->cause_bound = in->bound = in->in->guest ? filetime_bound(&in->in->time, raw) : 0;
 	if (s->kind == STEP_END) {
 		if (in->streams[buffer] && !--in->streams[buffer]) {
-			if (in->needed & 1ull << buffer && st->now < in->covered_to)
-				in->covered_to = st->now;
+			if (in->needed & 1ull << buffer && st->now < in->over_at)
+				in->over_at = st->now;
+			states_cover(st);
 			state_gap_over(st, in, buffer);
 		}
 		return st->error;
@@ -194,13 +202,14 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 		return st->error;
 	if (in->over & ~c->gaps)
 		state_gap_apply(st, c);
-	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
+	if (kind & STEPS_LOSSES) {
 		if (s->kind == STEP_LOST && s->a) /* else tracing was off */
 			in->lost = st->now;
 		state_gap_step(st, c, s);
 		return st->error;
 	}
-	state_hyp_is_guest(st, c);
+	if (c->hyp == HYP_UNTOLD)
+		state_hyp_is_guest(st, c);
 	if (c->vcpu && c->vcpu->in->without_reasons)
 		state_hyp_shown(st, c->vcpu, s->ts, st->cause_bound);
 	if (kind & STATE_HYP_KINDS) {
