@@ -162,7 +162,28 @@ static void state_learn(struct states *st, struct state_input *in, enum step_kin
 	states_cover(st);
 }
 
-int states_step(struct states *st, const struct step *s, uint64_t raw)
+/* STEP_END, STEP_GAP, STEP_LOST. */
+static int state_loss(struct states *st, struct state_input *in, uint8_t buffer, const struct step *s)
+{
+	struct state_cpu *c = s->kind == STEP_END ? NULL : state_cpu_of(st, in, s->cpu);
+
+	if (c) {
+		if (in->over & ~c->gaps)
+			state_gap_apply(st, c);
+		if (s->kind == STEP_LOST && s->a) /* else tracing was off */
+			in->lost = st->now;
+		state_gap_step(st, c, s);
+	} else if (s->kind == STEP_END && in->streams[buffer] && !--in->streams[buffer]) {
+		if (in->needed & 1ull << buffer && st->now < in->over_at)
+			in->over_at = st->now;
+		states_cover(st);
+		state_gap_over(st, in, buffer);
+	}
+	return st->error;
+}
+
+static inline __attribute__((always_inline)) int step_take(struct states *st, const struct step *s,
+							   uint64_t raw)
 {
 	uint8_t buffer = buffer_of(s->buffer);
 	uint64_t kind = STEP_SET(s->kind);
@@ -175,39 +196,26 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 	if (st->given < st->n_holding)
 		state_tracks_give(st);
 	in->live[buffer] = st->now;
-	if (!(kind & (STEPS_LOSSES | STATES_STEPS)))
-		return 0;
-	if (!(kind & STEPS_LOSSES)) { /* of the buffer in which such events were seen first */
+	if (kind & STATES_STEPS) { /* of the buffer in which such events were seen first */
 		if (!(in->kinds & kind))
 			state_learn(st, in, s->kind, buffer);
 		if (in->buffer[s->kind] != buffer)
 			return 0;
+	} else if (!(kind & STEPS_LOSSES)) {
+		return 0;
 	}
 	st->cause = (struct state_event){ s->ts, s->cpu, s->input, s->buffer, s->kind };
 	if (kind & STATE_HYP_KINDS)
 		st->cause_bound = (s->ts - (uint64_t)in->in->time.add) % STATE_HYP_STEP ? 0 : STATE_HYP_STEP;
 	else
 		st->cause_bound = in->bound = in->in->guest ? filetime_bound(&in->in->time, raw) : 0;
-	if (s->kind == STEP_END) {
-		if (in->streams[buffer] && !--in->streams[buffer]) {
-			if (in->needed & 1ull << buffer && st->now < in->over_at)
-				in->over_at = st->now;
-			states_cover(st);
-			state_gap_over(st, in, buffer);
-		}
-		return st->error;
-	}
+	if (kind & STEPS_LOSSES)
+		return state_loss(st, in, buffer, s);
 	c = state_cpu_of(st, in, s->cpu);
 	if (!c)
 		return st->error;
 	if (in->over & ~c->gaps)
 		state_gap_apply(st, c);
-	if (kind & STEPS_LOSSES) {
-		if (s->kind == STEP_LOST && s->a) /* else tracing was off */
-			in->lost = st->now;
-		state_gap_step(st, c, s);
-		return st->error;
-	}
 	if (c->hyp == HYP_UNTOLD)
 		state_hyp_is_guest(st, c);
 	if (c->vcpu && c->vcpu->in->without_reasons)
@@ -223,6 +231,11 @@ int states_step(struct states *st, const struct step *s, uint64_t raw)
 	else
 		state_kvm_step(st, c, s);
 	return st->error;
+}
+
+int states_step(struct states *st, const struct step *s, uint64_t raw)
+{
+	return step_take(st, s, raw);
 }
 
 void states_until(struct states *st, uint64_t ts)
@@ -257,7 +270,7 @@ int states_run(void *states, struct pass_run *run)
 		if (st->without_reasons && s->at > shown)
 			records_show(st, &records->v[shown], s->at - shown);
 		shown = s->at;
-		ret = states_step(st, s, records->v[shown].raw);
+		ret = step_take(st, s, records->v[shown].raw);
 	}
 	records_show(st, &records->v[shown], records->n - shown);
 	if (records->n)
