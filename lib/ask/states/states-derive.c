@@ -48,14 +48,12 @@ void states_cover(struct states *st)
 
 int states_tell(const struct states *st, const struct state_span *span)
 {
+	const struct state_listening *l = st->listeners, *end = l + st->n_listeners;
 	int ret = 0;
 
-	for (size_t i = 0; i < st->n_listeners && !ret; i++) {
-		const struct state_listening *l = &st->listeners[i];
-
+	for (; l < end && !ret; l++)
 		if (l->want & 1u << span->owner->kind)
 			ret = l->span(l->ctx, span);
-	}
 	return ret;
 }
 
@@ -124,11 +122,11 @@ void state_view_set(struct state_span *to, const struct state_span *v)
 {
 	to->state = v->state;
 	to->by = v->by;
-	to->why = v->why;
-	to->coarse = v->coarse;
 	to->cpu = v->cpu;
 	to->other = v->other;
 	to->other_input = v->other_input;
+	to->coarse = v->coarse;
+	to->why = v->why;
 	to->reason = v->reason;
 	to->class = v->class;
 }

@@ -44,10 +44,11 @@ static void vcpu_out(struct state_vcpu *v, enum kvm_side side, const struct step
 
 void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s)
 {
-	struct state_vcpu *v = state_vcpu_of(st, c->in, s->pid);
+	struct state_vcpu *v = c->task && c->task->pid == s->pid ? c->task->vcpu : NULL;
 	struct state_span wait;
 	uint64_t from;
 
+	v = v ?: state_vcpu_of(st, c->in, s->pid);
 	if (!v)
 		return;
 	state_sched_proof(st, c, v->task);

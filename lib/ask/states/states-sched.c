@@ -152,7 +152,7 @@ void state_sched_step(struct states *st, struct state_cpu *c, const struct step 
 		sched_wake(st, c, s);
 		return;
 	}
-	prev = state_task_of(st, c->in, s->pid);
+	prev = c->task && c->task->pid == s->pid ? c->task : state_task_of(st, c->in, s->pid);
 	if (c->pid != s->pid && c->pid != STATE_NO_TASK)
 		sched_contradict(st, c);
 	pid = pid_of_field(s->a);

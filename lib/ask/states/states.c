@@ -182,8 +182,9 @@ static int state_loss(struct states *st, struct state_input *in, uint8_t buffer,
 	return st->error;
 }
 
-static inline __attribute__((always_inline)) int step_take(struct states *st, const struct step *s,
-							   uint64_t raw)
+/* Inlined into both callers: there are millions of steps. */
+static int step_take(struct states *st, const struct step *s, uint64_t raw) __attribute__((always_inline));
+static inline int step_take(struct states *st, const struct step *s, uint64_t raw)
 {
 	uint8_t buffer = buffer_of(s->buffer);
 	uint64_t kind = STEP_SET(s->kind);
