@@ -47,12 +47,16 @@ void filetime_take_rate(struct filetime *t, const struct filetime *from);
 bool filetime_in_ticks(const struct filetime *t);
 /* The corrected time of a time stamp of that CPU (ticks of the file's clock): ns, or ticks still. */
 uint64_t filetime_convert(const struct filetime *t, unsigned int cpu, uint64_t ts);
-static inline uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts)
+/* True: that only adds t->add. */
+static inline bool filetime_adds(const struct filetime *t)
 {
 	/* mult 1 and shift 0, which recorders write for clocks that count ns, change nothing */
-	if (t->shift.cpus || t->mult > 1 || t->tsc_shift || t->ns_per_tick > 0)
-		return filetime_convert(t, cpu, ts);
-	return ts + (uint64_t)t->add;
+	return !t->shift.cpus && t->mult <= 1 && !t->tsc_shift && t->ns_per_tick <= 0;
+}
+
+static inline uint64_t filetime_apply(const struct filetime *t, unsigned int cpu, uint64_t ts)
+{
+	return filetime_adds(t) ? ts + (uint64_t)t->add : filetime_convert(t, cpu, ts);
 }
 /*
  * Bound of a guest's time by the bounds in its TIME_SHIFT: ns, or ticks where times are.

@@ -31,6 +31,7 @@ struct stream {
 	bool last;			     /* no record: only what was lost at the end */
 	bool over;			     /* nothing is left, for merge_take_stream */
 	const struct pauses *pauses;	     /* NULL: none */
+	bool simple;			     /* all records are wanted, without pauses, and times only add */
 	size_t next_pause;		     /* for pauses_between */
 	bool paused;			     /* one lies before v[i], and is not reported by itself */
 	enum { PAUSE_NONE, PAUSE_FROM, PAUSE_TO } pause; /* comes before v[i] */
@@ -198,7 +199,7 @@ static int stream_pause_next(const struct merge *m, struct stream *s)
 }
 
 /* To the CPU's next record, wanted or not: 1; 0: none left. */
-static inline int stream_step(struct merge *m, struct stream *s)
+static int stream_step(struct merge *m, struct stream *s)
 {
 	uint64_t before = s->raw;
 	int ret = 1;
@@ -216,15 +217,10 @@ static inline int stream_step(struct merge *m, struct stream *s)
 }
 
 /* To the stream's next record: 1; 0: none left. */
-static inline int stream_next(struct merge *m, struct stream *s)
+static int stream_next(struct merge *m, struct stream *s)
 {
 	int ret;
 
-	if (s->i + 1 < s->n && !s->missed && !s->pauses && !s->to) { /* most records */
-		s->i++;
-		stream_stamp(s);
-		return 1;
-	}
 	do
 		ret = stream_step(m, s);
 	while (ret == 1 && s->to && (s->ts < s->from || s->ts >= s->to));
@@ -342,8 +338,22 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 		ret = s->held || s->last ? 0 : run_hold(run, s);
 		if (ret)
 			return ret;
-		stream_record(s, rec);
 		run->n++;
+		if (s->simple && !s->missed && s->i + 1 < s->n) { /* most records */
+			const struct page_event *ev = &s->v[s->i++];
+
+			*rec = (struct merge_record){ .ts = s->ts,
+						      .raw = s->raw,
+						      .data = ev->data,
+						      .len = (uint32_t)ev->len,
+						      .stream = s->order & STREAM_MASK };
+			*bytes += rec->len;
+			s->raw = s->v[s->i].ts;
+			s->ts = s->raw + (uint64_t)s->time->add;
+			ret = 1;
+			continue;
+		}
+		stream_record(s, rec);
 		*bytes += rec->len;
 		ret = stream_next(m, s);
 		if (!ret)
@@ -478,6 +488,7 @@ static int merge_add_stream(struct merge *m, size_t input, size_t buffer, size_t
 	/* pauses are by one clock; a version 6 file has but one */
 	if (m->pauses[input].n && (!*b->clock || !strcmp(b->clock, reader_option(r, DAT_PAUSES)->data.data)))
 		s->pauses = &m->pauses[input];
+	s->simple = !s->pauses && !s->to && filetime_adds(s->time);
 	ret = reader_pages_open(&s->pages, r, buffer, index);
 	m->n_streams++;
 	if (ret == -ENOMEM)

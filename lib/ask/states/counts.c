@@ -24,7 +24,7 @@ int counts_open(struct counts *c, const struct inputs *in, const struct timeline
 			n += ids;
 			ids = in->v[s->input].n_known + 1; /* one more: ids without a format */
 		}
-		c->at[i] = n;
+		c->at[i] = (struct counts_events){ n, ids - 1 };
 		c->cpus[i] = (struct counts_cpu){
 			.input = s->input, .buffer = s->buffer, .cpu = s->cpu, .first = UINT64_MAX
 		};
@@ -61,18 +61,19 @@ static int counts_work(void *ctx, struct pass_run *run)
 	const struct counts *c = ctx;
 	const struct counts_worker *w = &c->workers[run->worker];
 
-	for (size_t i = 0; i < run->records->n; i++) {
-		const struct merge_record *m = &run->records->v[i];
+	for (const struct merge_record *m = run->records->v, *end = m + run->records->n; m < end; m++) {
 		struct counts_cpu *cpu = &w->cpus[m->stream];
-		size_t n_known = c->in->v[cpu->input].n_known;
-		unsigned int id = timeline_id(m);
+		const struct counts_events *of = &c->at[m->stream];
+		size_t id = m->len < 2 ? of->ids : timeline_id(m);
 
-		cpu->lost += m->missed > 0 ? (uint64_t)m->missed : 0;
-		cpu->gaps += m->missed < 0;
+		if (m->missed) {
+			cpu->lost += m->missed > 0 ? (uint64_t)m->missed : 0;
+			cpu->gaps += m->missed < 0;
+		}
 		if (!m->data)
 			continue;
-		id = m->len < 2 || id > n_known ? (unsigned int)n_known : id;
-		w->events[(c->at[m->stream] + id) * c->slices + counts_slice(c, m->ts)]++;
+		id = of->from + (id < of->ids ? id : of->ids);
+		w->events[c->slices > 1 ? id * c->slices + counts_slice(c, m->ts) : id]++;
 		cpu->events++;
 		cpu->first = m->ts < cpu->first ? m->ts : cpu->first;
 		cpu->last = m->ts > cpu->last ? m->ts : cpu->last;
@@ -109,6 +110,6 @@ uint64_t counts_of(const struct counts *c, size_t cpu, size_t id, size_t slice)
 	uint64_t n = 0;
 
 	for (size_t w = 0; w < c->n_workers; w++)
-		n += c->workers[w].events[(c->at[cpu] + id) * c->slices + slice];
+		n += c->workers[w].events[(c->at[cpu].from + id) * c->slices + slice];
 	return n;
 }

@@ -294,8 +294,9 @@ static int exits_first(void *ctx, struct pass_run *run)
 
 	if (e->to && run->records->n)
 		tally_begin(e->to, run->records->v[0].ts);
-	for (size_t i = 0; i < run->n_steps && !ret; i++)
-		ret = exits_step(e, &run->steps[i]);
+	for (const struct step *s = run->steps, *end = s + run->n_steps; s < end && !ret; s++)
+		if (STEP_SET(s->kind) & (EXITS_EVENTS | STEPS_LOSSES))
+			ret = exits_step(e, s);
 	return ret;
 }
 

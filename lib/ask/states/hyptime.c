@@ -63,6 +63,8 @@ static int hyp_add(const struct hyptime *h, struct hyptime_rows *rows, size_t in
 	return histogram_add(&rows->v[*slot - 1].time, ns);
 }
 
+#define HYPTIME_STEPS (STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) | STEP_SET(STEP_HYP_OTHER))
+
 static int hyptime_first(void *ctx, struct pass_run *run)
 {
 	struct hyptime *h = ctx;
@@ -70,12 +72,14 @@ static int hyptime_first(void *ctx, struct pass_run *run)
 
 	if (h->to && run->records->n)
 		tally_begin(h->to, run->records->v[0].ts);
-	for (const struct step *s = run->steps; s < run->steps + run->n_steps && !ret; s++) {
+	for (const struct step *s = run->steps, *end = s + run->n_steps; s < end && !ret; s++) {
 		struct hyptime_cpu *c = &h->cpus[s->stream];
 		struct span done;
 
-		c->seen |= s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_HYP_OTHER;
-		if (s->kind == STEP_HYP_ENTER || s->kind == STEP_HYP_EXIT || s->kind == STEP_LOST) {
+		if (!(STEP_SET(s->kind) & (HYPTIME_STEPS | STEP_SET(STEP_LOST))))
+			continue;
+		c->seen |= s->kind != STEP_LOST;
+		if (s->kind != STEP_HYP_OTHER) {
 			if (s->kind == STEP_HYP_ENTER && c->calls && s->ts >= c->since)
 				ret = hyp_add(h, &h->firmware, s->input, span_why(s->a), s->ts - c->since);
 			c->calls =
@@ -98,10 +102,7 @@ static int hyptime_first(void *ctx, struct pass_run *run)
 
 struct pass_part hyptime_part(struct hyptime *h)
 {
-	return (struct pass_part){ .ctx = h,
-				   .steps = STEP_SET(STEP_HYP_ENTER) | STEP_SET(STEP_HYP_EXIT) |
-					    STEP_SET(STEP_HYP_OTHER),
-				   .first = hyptime_first };
+	return (struct pass_part){ .ctx = h, .steps = HYPTIME_STEPS, .first = hyptime_first };
 }
 
 void hyptime_finish(struct hyptime *h)

@@ -74,7 +74,7 @@ static int series_events(struct series_run *r)
 		const struct input *in = &r->in->v[c->cpus[i].input];
 		const char *buffer = reader_info(in->reader)->buffers[c->cpus[i].buffer].name;
 
-		if (i && c->at[i] == c->at[i - 1]) /* a CPU of the same buffer */
+		if (i && c->at[i].from == c->at[i - 1].from) /* a CPU of the same buffer */
 			continue;
 		for (unsigned int id = 0; id < in->n_known; id++) {
 			const struct known_event *e = input_event(in, id);

@@ -2,7 +2,7 @@
 /* The tasks, vCPUs and CPUs that are known, the states that follow from that, and their spans. */
 #include "ask/states/states-priv.h"
 
-static const struct state_view unknown_view = { .cpu = STATE_NO_CPU,
+static const struct state_span unknown_view = { .cpu = STATE_NO_CPU,
 						.other = STATE_NO_TASK,
 						.other_input = STATE_NO_INPUT };
 
@@ -17,7 +17,7 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 
 	if (!held->owner || held->state == STATE_UNKNOWN)
 		return;
-	bound = st->in[t->owner.input].bound;
+	bound = t->in->bound;
 	since = st->now - held->to;
 	overlap = bound == UINT64_MAX ? bound : bound > since ? bound - since : 0;
 	if (held->to_bound < overlap)
@@ -30,71 +30,70 @@ void states_covered(const struct states *st, size_t input, uint64_t *from, uint6
 {
 	const struct state_input *in = &st->in[input];
 
-	*from = st->from;
-	*to = st->now;
-	for (; in; in = in->host) {
-		*from = in->covered_from > *from ? in->covered_from : *from;
-		*to = in->covered_to < *to ? in->covered_to : *to;
+	*from = in->covered_from;
+	*to = in->covered_to < st->now ? in->covered_to : st->now;
+}
+
+void states_cover(struct states *st)
+{
+	for (struct state_input *to = st->in; to < st->in + st->n; to++) {
+		to->covered_from = st->from;
+		to->covered_to = UINT64_MAX;
+		for (const struct state_input *in = to; in; in = in->host) {
+			to->covered_from = in->begun > to->covered_from ? in->begun : to->covered_from;
+			to->covered_to = in->over_at < to->covered_to ? in->over_at : to->covered_to;
+		}
 	}
 }
 
 int states_tell(const struct states *st, const struct state_span *span)
 {
+	const struct state_listening *l = st->listeners, *end = l + st->n_listeners;
 	int ret = 0;
 
-	for (size_t i = 0; i < st->n_listeners && !ret; i++) {
-		const struct state_listening *l = &st->listeners[i];
-
+	for (; l < end && !ret; l++)
 		if (l->want & 1u << span->owner->kind)
 			ret = l->span(l->ctx, span);
-	}
 	return ret;
 }
 
 static void track_give(struct states *st, struct state_span *span)
 {
-	if (!span->owner || st->error)
+	if (st->error)
 		return;
 	states_covered(st, span->owner->input, &span->covered_from, &span->covered_to);
 	if (st->spans)
 		buf_add(st->spans, span, sizeof(*span));
 	else
 		st->error = states_tell(st, span);
-	span->owner = NULL;
+}
+
+static void track_give_held(struct states *st, struct state_track *t)
+{
+	if (t->held.owner)
+		track_give(st, &t->held);
+	t->held.owner = NULL;
 }
 
 /* Emits the open span, which ends at `to`. */
 static void track_emit(struct states *st, struct state_track *t, uint64_t to, const struct state_event *last)
 {
-	uint64_t lost = st->in[t->owner.input].lost;
-	struct state_span span;
+	uint64_t lost = t->in->lost;
+	struct state_span *span = &t->open;
 
-	if (!t->on || t->from >= to)
+	if (!t->on || span->from >= to)
 		return;
-	span = (struct state_span){ .owner = &t->owner,
-				    .state = t->view.state,
-				    .by = t->view.by,
-				    .coarse = t->view.coarse,
-				    .lost = t->view.state == STATE_UNKNOWN && lost && lost >= t->from,
-				    .cpu = t->view.cpu,
-				    .from = t->from,
-				    .to = to,
-				    .from_bound = t->from_bound,
-				    .to_bound = last->kind ? st->cause_bound : 0,
-				    .why = t->view.why,
-				    .reason = t->view.reason,
-				    .class = t->view.class,
-				    .other = t->view.other,
-				    .other_input = t->view.other_input,
-				    .first = t->first,
-				    .last = *last };
+	span->to = to;
+	span->to_bound = last->kind ? st->cause_bound : 0;
+	span->last = *last;
+	span->lost = span->state == STATE_UNKNOWN && lost && lost >= span->from;
 	if (t->owner.kind != STATE_OF_GUEST_TASK) {
-		track_give(st, &span);
+		track_give(st, span);
 		return;
 	}
-	track_give(st, &t->held);
-	t->held = span;
-	if (st->in[t->owner.input].widest != UINT64_MAX) {
+	track_give_held(st, t);
+	t->held = *span;
+	if (t->in->widest != UINT64_MAX) {
 		const struct state_holding holding = { t, to };
 
 		if (st->given > HOLDING_ROOM && st->given > st->n_holding / 2) { /* room in front */
@@ -112,37 +111,52 @@ void state_tracks_give(struct states *st)
 	for (; st->given < st->n_holding; st->given++) {
 		const struct state_holding *h = &st->holding[st->given];
 
-		if (st->now - h->to <= st->in[h->track->owner.input].widest)
+		if (st->now - h->to <= h->track->in->widest)
 			return;
 		if (h->track->held.to == h->to)
-			track_give(st, &h->track->held);
+			track_give_held(st, h->track);
 	}
 }
 
-static bool view_same(const struct state_view *a, const struct state_view *b)
+void state_view_set(struct state_span *to, const struct state_span *v)
+{
+	to->state = v->state;
+	to->by = v->by;
+	to->cpu = v->cpu;
+	to->other = v->other;
+	to->other_input = v->other_input;
+	to->coarse = v->coarse;
+	to->why = v->why;
+	to->reason = v->reason;
+	to->class = v->class;
+}
+
+static bool view_same(const struct state_span *a, const struct state_span *b)
 {
 	return a->state == b->state && a->by == b->by && a->why == b->why && a->coarse == b->coarse &&
 	       a->cpu == b->cpu && a->other == b->other && a->other_input == b->other_input &&
 	       a->reason == b->reason && a->class == b->class;
 }
 
-void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_view *v)
+void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_span *v)
 {
+	struct state_span *s = &t->open;
+
 	track_doubt_held(st, t);
 	track_emit(st, t, at, &st->cause);
-	t->from = at > t->from ? at : t->from;
-	t->from_bound = t->sure > t->from ? t->sure - t->from : 0;
-	if (t->from_bound < st->cause_bound)
-		t->from_bound = st->cause_bound;
-	t->first = st->cause;
-	t->view = *v;
+	s->from = at > s->from ? at : s->from;
+	s->from_bound = t->sure > s->from ? t->sure - s->from : 0;
+	if (s->from_bound < st->cause_bound)
+		s->from_bound = st->cause_bound;
+	s->first = st->cause;
+	state_view_set(s, v);
 }
 
-static void track_show(struct states *st, struct state_track *t, const struct state_view *v)
+static void track_show(struct states *st, struct state_track *t, const struct state_span *v)
 {
-	if (st->amend && t->from >= st->amend_from)
-		t->view = *v;
-	else if (!view_same(&t->view, v))
+	if (st->amend && t->open.from >= st->amend_from)
+		state_view_set(&t->open, v);
+	else if (!view_same(&t->open, v))
 		state_track_cut(st, t, st->now, v);
 	else if (st->cause.input == t->owner.input)
 		track_doubt_held(st, t);
@@ -150,13 +164,13 @@ static void track_show(struct states *st, struct state_track *t, const struct st
 
 void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool coarse)
 {
-	uint8_t state = t->view.state;
+	uint8_t state = t->open.state;
 
 	if (state != STATE_SLEEPING && state != STATE_HALTED && state != STATE_BLOCKED)
 		return;
-	t->view.coarse = coarse;
-	t->view.other = pid;
-	t->view.other_input = input;
+	t->open.coarse = coarse;
+	t->open.other = pid;
+	t->open.other_input = input;
 }
 
 /* A track that begins with the recording, unknown. -ENOMEM. */
@@ -169,9 +183,11 @@ static int state_track_begin(struct states *st, struct state_track *t, enum stat
 					      .pid = pid,
 					      .guest = STATE_NO_INPUT,
 					      .vcpu = STATE_NO_CPU },
+				   .in = &st->in[input],
 				   .on = st->want & 1u << kind,
-				   .view = unknown_view,
-				   .from = st->from };
+				   .open = unknown_view };
+	t->open.owner = &t->owner;
+	t->open.from = st->from;
 	return array_push(&st->tracks, &st->n_tracks, &t, sizeof(struct state_track *));
 }
 
@@ -298,7 +314,7 @@ struct state_cpu *state_cpu_new(struct states *st, struct state_input *in, uint6
 	return in->cpus[number] = c;
 }
 
-static void view_why(struct state_view *view, uint8_t why, uint64_t reason, uint64_t class)
+static void view_why(struct state_span *view, uint8_t why, uint64_t reason, uint64_t class)
 {
 	view->why = why;
 	view->reason = reason;
@@ -306,13 +322,13 @@ static void view_why(struct state_view *view, uint8_t why, uint64_t reason, uint
 }
 
 /* The reason of the last exit, where the guest is left. */
-static void view_exit(struct state_view *view, const struct state_vcpu *v)
+static void view_exit(struct state_span *view, const struct state_vcpu *v)
 {
 	if (v->kvm == KVM_OUT || v->kvm == KVM_USER)
 		view_why(view, v->why, v->reason, v->class);
 }
 
-static void derive_host(const struct state_vcpu *v, struct state_view *view)
+static void derive_host(const struct state_vcpu *v, struct state_span *view)
 {
 	const struct state_input *in = v->in;
 	bool known = v->kvm != KVM_UNKNOWN;
@@ -326,7 +342,7 @@ static void derive_host(const struct state_vcpu *v, struct state_view *view)
 }
 
 /* The thread has the CPU c. */
-static void derive_on_cpu(struct state_vcpu *v, const struct state_cpu *c, struct state_view *view)
+static void derive_on_cpu(struct state_vcpu *v, const struct state_cpu *c, struct state_span *view)
 {
 	if (!state_seen_hyp(v->in)) {
 		if (v->kvm != KVM_IN) {
@@ -364,21 +380,15 @@ static bool wakings_seen(const struct state_input *in)
 	return state_seen(in, STEP_WAKING) || state_seen(in, STEP_WAKEUP);
 }
 
-struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
-{
-	if (c->task)
-		return c->task->vcpu;
-	return c->pid == STATE_NO_TASK && c->loaded && c->loaded->cpu == c ? c->loaded : NULL;
-}
-
 void state_vcpu_settle(struct states *st, struct state_vcpu *v)
 {
 	const struct state_task *t = v->task;
 	const struct state_cpu *c = v->kvm == KVM_IN ? v->cpu : t->cpu, *on = v->inside_on;
 	bool inside =
-		on && on->inside == v && (on->hyp == HYP_GUEST || on->hyp == HYP_EL2 || on->hyp == HYP_EL3);
-	struct state_view view = unknown_view;
+		on && on->inside == v && 1u << on->hyp & (1u << HYP_GUEST | 1u << HYP_EL2 | 1u << HYP_EL3);
+	struct state_span view;
 
+	state_view_set(&view, &unknown_view);
 	if (inside) /* the hypervisor's events outweigh all others */
 		c = on;
 	v->track.sure = 0;
@@ -408,9 +418,7 @@ void state_vcpu_settle(struct states *st, struct state_vcpu *v)
 		view.cpu = v->cpu->number;
 		view_exit(&view, v);
 	}
-	if (view.state == STATE_UNKNOWN)
-		view = unknown_view;
-	track_show(st, &v->track, &view);
+	track_show(st, &v->track, view.state == STATE_UNKNOWN ? &unknown_view : &view);
 	if (v->guest && v->guest->task)
 		state_task_settle(st, v->guest->task);
 }
@@ -419,9 +427,10 @@ void state_task_settle(struct states *st, struct state_task *t)
 {
 	const struct state_input *in = &st->in[t->input];
 	const struct state_vcpu *v = in->in->guest && t->run == RUN_ON ? t->cpu->vcpu : NULL;
-	struct state_view view = v ? v->track.view : unknown_view;
+	struct state_span view;
 
 	if (t->track) {
+		state_view_set(&view, v ? &v->track.open : &unknown_view);
 		t->track->sure = v && t->sure < v->track.sure ? v->track.sure : t->sure;
 		view.cpu = t->cpu ? t->cpu->number : STATE_NO_CPU;
 		switch (t->run) {
@@ -447,9 +456,7 @@ void state_task_settle(struct states *st, struct state_task *t)
 			view.state = STATE_ENDED;
 			break;
 		}
-		if (view.state == STATE_UNKNOWN)
-			view = unknown_view;
-		track_show(st, t->track, &view);
+		track_show(st, t->track, view.state == STATE_UNKNOWN ? &unknown_view : &view);
 	}
 	if (t->vcpu)
 		state_vcpu_settle(st, t->vcpu);
@@ -459,15 +466,15 @@ void state_vcpu_doubt(struct state_vcpu *v)
 {
 	struct state_task *t = v->guest ? v->guest->task : NULL;
 
-	v->track.view = unknown_view;
+	state_view_set(&v->track.open, &unknown_view);
 	if (t && t->track && t->run == RUN_ON)
-		t->track->view = unknown_view;
+		state_view_set(&t->track->open, &unknown_view);
 }
 
 void state_task_doubt(struct state_task *t)
 {
 	if (t->track)
-		t->track->view = unknown_view;
+		state_view_set(&t->track->open, &unknown_view);
 	if (t->vcpu)
 		state_vcpu_doubt(t->vcpu);
 }
@@ -488,7 +495,7 @@ static uint64_t family_proven(const struct state_input *in, uint64_t kinds)
 
 static uint64_t proven_vcpu(const struct state_vcpu *v)
 {
-	switch (v->track.view.state) {
+	switch (v->track.open.state) {
 	case STATE_PREEMPTED:
 	case STATE_WAKING:
 	case STATE_HALTED:
@@ -511,7 +518,7 @@ static uint64_t proven_vcpu(const struct state_vcpu *v)
 void state_track_end(struct states *st, struct state_track *t)
 {
 	static const struct state_event none;
-	const struct state_input *in = &st->in[t->owner.input];
+	const struct state_input *in = t->in;
 	const struct state_task *task = state_task_find(st, in, t->owner.pid);
 	bool is_vcpu = t->owner.kind == STATE_OF_VCPU;
 	const struct state_vcpu *v = is_vcpu				    ? task->vcpu
@@ -522,19 +529,19 @@ void state_track_end(struct states *st, struct state_track *t)
 
 	/* what the track shows is proven up to then, if nothing follows */
 	until = vcpu < until ? vcpu : until;
-	if (until < t->from || t->view.state == STATE_UNKNOWN)
-		until = t->from;
+	if (until < t->open.from || t->open.state == STATE_UNKNOWN)
+		until = t->open.from;
 	if (until > st->now)
 		until = st->now;
 	track_doubt_held(st, t);
 	track_emit(st, t, until, &none);
 	track_doubt_held(st, t);
-	t->view = unknown_view;
-	if (until > t->from) {
-		t->from = until;
-		t->from_bound = 0;
-		t->first = none;
+	state_view_set(&t->open, &unknown_view);
+	if (until > t->open.from) {
+		t->open.from = until;
+		t->open.from_bound = 0;
+		t->open.first = none;
 	}
 	track_emit(st, t, st->now, &none);
-	track_give(st, &t->held);
+	track_give_held(st, t);
 }

@@ -17,9 +17,9 @@
 /* The other one of the pair is missing before this one. */
 static void kvm_unpaired(struct state_vcpu *v)
 {
-	const struct state_view *view = &v->track.view;
+	enum state shown = v->track.open.state;
 
-	if (!state_seen_hyp(v->in) || view->state == STATE_VMM || view->state == STATE_OUTSIDE)
+	if (!state_seen_hyp(v->in) || shown == STATE_VMM || shown == STATE_OUTSIDE)
 		state_vcpu_doubt(v);
 }
 
@@ -44,10 +44,11 @@ static void vcpu_out(struct state_vcpu *v, enum kvm_side side, const struct step
 
 void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s)
 {
-	struct state_vcpu *v = state_vcpu_of(st, c->in, s->pid);
-	struct state_view wait;
+	struct state_vcpu *v = c->task && c->task->pid == s->pid ? c->task->vcpu : NULL;
+	struct state_span wait;
 	uint64_t from;
 
+	v = v ?: state_vcpu_of(st, c->in, s->pid);
 	if (!v)
 		return;
 	state_sched_proof(st, c, v->task);
@@ -84,9 +85,9 @@ void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s
 	case STEP_VCPU_WAKEUP:
 		/* a wait of s->a ns is over: what was shown since its begin, if nothing else came in between
 		 */
-		wait = v->track.view;
+		state_view_set(&wait, &v->track.open);
 		from = s->a < st->now ? st->now - s->a : 0;
-		if (v->kvm != KVM_OUT || !v->halts || from < v->track.from ||
+		if (v->kvm != KVM_OUT || !v->halts || from < v->track.open.from ||
 		    (wait.state != STATE_HOST && wait.state != STATE_OUTSIDE))
 			break;
 		wait.coarse = wait.state == STATE_OUTSIDE; /* and the wait for a CPU after it */
@@ -174,7 +175,7 @@ void state_hyp_is_host(struct states *st, struct state_cpu *c)
 
 void state_hyp_is_guest(struct states *st, struct state_cpu *c)
 {
-	if (c->hyp == HYP_UNTOLD && c->guest_at && c->guest_at < st->now)
+	if (c->guest_at && c->guest_at < st->now)
 		hyp_was(st, c, HYP_GUEST);
 }
 

@@ -27,23 +27,13 @@ enum state_family { FAMILY_SCHED, FAMILY_KVM, FAMILY_HYP, FAMILIES };
 #define STATE_REASONS	  256
 #define STATE_HYP_STEP	  1000 /* ns: the hypervisor's text has whole us */
 
-/* A span without its ends. */
-struct state_view {
-	uint8_t state, by, why, coarse;
-	uint32_t cpu;
-	int32_t other;
-	uint16_t other_input;
-	uint64_t reason, class;
-};
-
 struct state_track {
 	struct state_owner owner;
-	bool on; /* its spans are wanted */
-	struct state_view view;
-	uint64_t from, from_bound;
-	uint64_t sure; /* all events that prove the view had certainly happened by then */
-	struct state_event first;
+	struct state_input *in; /* the owner's */
+	bool on;		/* its spans are wanted */
+	struct state_span open; /* without its end */
 	struct state_span held; /* a guest's task: what comes before the open span; no owner: nothing */
+	uint64_t sure;		/* all events that prove what is open had certainly happened by then */
 };
 
 struct state_task {
@@ -109,9 +99,10 @@ struct state_input {
 	uint32_t streams[STATE_BUFFERS_MAX]; /* CPUs that still give records */
 	uint64_t over;			     /* buffers of which none does */
 	uint64_t needed;		     /* buffers that have shown states */
-	uint64_t covered_from, covered_to;   /* when all of them had begun, when the first was over */
-	uint64_t lost;			     /* the end of the last loss of events; 0: none yet */
-	uint64_t bound;			     /* of a guest's clock at its last event, or 0 */
+	uint64_t begun, over_at;	     /* when all of them had begun, when the first was over */
+	uint64_t covered_from, covered_to; /* the same with those of its hosts, from the recording's begin */
+	uint64_t lost;			   /* the end of the last loss of events; 0: none yet */
+	uint64_t bound;			   /* of a guest's clock at its last event, or 0 */
 	struct state_cpu **cpus;
 	size_t n_cpus;
 	struct state_vcpu *vcpus;
@@ -130,6 +121,7 @@ struct states {
 	} * listeners;
 	size_t n_listeners;
 	struct buf *spans; /* that takes them; NULL: listeners get them at once */
+	bool later;	   /* some listeners do more than add up, and wait for states_after() */
 	int error;
 	bool begun, ended, without_reasons; /* without_reasons: of any input */
 	uint64_t from, now;
@@ -183,8 +175,13 @@ static inline bool state_seen_kvm(const struct state_input *in)
 	return in->kinds & (STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT));
 }
 
-/* states-derive.c. Ends the open span at `at` and opens the next one there. */
-void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_view *v);
+/*
+ * states-derive.c. A view is a span without its ends: state, by, coarse, cpu, why, reason, class, other,
+ * other_input. Copies it alone.
+ */
+void state_view_set(struct state_span *to, const struct state_span *view);
+/* Ends the open span at `at` and opens the next one there, with that view. */
+void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_span *v);
 /* The task that woke it, which is known at the end of a sleep, and whether that is still coarse. */
 void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool coarse);
 /* The recording ended: shown as far as it is proven, and unknown from there on. */
@@ -193,6 +190,9 @@ void state_track_end(struct states *st, struct state_track *t);
 void state_tracks_give(struct states *st);
 /* Calls the listeners that want it. The first result other than 0. */
 int states_tell(const struct states *st, const struct state_span *span);
+
+/* To be called after what an input and its host cover has changed. */
+void states_cover(struct states *st);
 
 /* states-derive.c: found or made; NULL: none, or no room (states_left_out), or no memory (st->error). */
 struct state_task *state_task_of(struct states *st, struct state_input *in, int32_t pid);
@@ -209,7 +209,13 @@ void state_vcpu_settle(struct states *st, struct state_vcpu *v);
 /* Whether a halt may be a block, or a block a halt: no exit, or none to the VMM, was recorded. */
 bool state_halt_coarse(const struct state_vcpu *v);
 /* The vCPU whose state depends on what the CPU does; NULL: none. */
-struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c);
+static inline struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
+{
+	if (c->task)
+		return c->task->vcpu;
+	return c->pid == STATE_NO_TASK && c->loaded && c->loaded->cpu == c ? c->loaded : NULL;
+}
+
 /* The view since the last change cannot be right: it becomes unknown. */
 void state_task_doubt(struct state_task *t);
 void state_vcpu_doubt(struct state_vcpu *v);

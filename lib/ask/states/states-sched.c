@@ -80,11 +80,11 @@ static void sched_settle_waiting(struct states *st, struct state_cpu *c)
 static void sched_forget(struct state_cpu *c)
 {
 	for (struct state_vcpu *v = LIST_FIRST(&c->waiting); v; v = LIST_NEXT(v, waits))
-		if (v->track.view.state == STATE_PREEMPTED || v->track.view.state == STATE_WAKING) {
-			v->track.view.state = STATE_PREEMPTED;
-			v->track.view.other = STATE_NO_TASK;
-			v->track.view.other_input = v->in->index;
-			v->track.view.coarse = true;
+		if (v->track.open.state == STATE_PREEMPTED || v->track.open.state == STATE_WAKING) {
+			v->track.open.state = STATE_PREEMPTED;
+			v->track.open.other = STATE_NO_TASK;
+			v->track.open.other_input = v->in->index;
+			v->track.open.coarse = true;
 		}
 	c->pid = STATE_NO_TASK;
 	c->task = NULL;
@@ -152,7 +152,7 @@ void state_sched_step(struct states *st, struct state_cpu *c, const struct step 
 		sched_wake(st, c, s);
 		return;
 	}
-	prev = state_task_of(st, c->in, s->pid);
+	prev = c->task && c->task->pid == s->pid ? c->task : state_task_of(st, c->in, s->pid);
 	if (c->pid != s->pid && c->pid != STATE_NO_TASK)
 		sched_contradict(st, c);
 	pid = pid_of_field(s->a);

@@ -52,22 +52,10 @@ static struct state_sum total_part(const struct states *st, struct state_total *
 	return (struct state_sum){ ns, 1, undecided < ns ? undecided : ns };
 }
 
-int state_totals_span(void *totals, const struct state_span *s)
+/* The same by causes, and by what stole. */
+static int total_detail(struct state_total *t, bool causes, const struct state_span *s, struct state_sum part)
 {
-	static const struct state_total empty;
-	struct state_totals *all = totals;
-	struct state_total *t;
-	struct state_sum part;
-
-	while (all->n <= s->owner->index)
-		if (array_push(&all->v, &all->n, &empty, sizeof(empty)))
-			return -ENOMEM;
-	t = &all->v[s->owner->index];
-	t->owner = s->owner;
-	part = total_part(all->st, t, s);
-	if (!part.ns)
-		return 0;
-	if (all->with_causes) {
+	if (causes) {
 		const struct state_cause cause = {
 			s->state, s->why, s->why == STEP_NONE ? 0 : s->reason, { 0 }
 		};
@@ -81,7 +69,6 @@ int state_totals_span(void *totals, const struct state_span *s)
 			return -ENOMEM;
 		sum_add(&t->causes[i].sum, &part);
 	}
-	sum_add(&t->all[s->state], &part);
 	if (s->state == STATE_STOLEN)
 		sum_add(&t->stolen[s->by], &part);
 	if (s->state == STATE_PREEMPTED || (s->state == STATE_STOLEN && s->by == STATE_PREEMPTED)) {
@@ -101,6 +88,27 @@ int state_totals_span(void *totals, const struct state_span *s)
 		sum_add(&t->thieves[i].sum, &part);
 	}
 	return 0;
+}
+
+int state_totals_span(void *totals, const struct state_span *s)
+{
+	static const struct state_total empty;
+	struct state_totals *all = totals;
+	struct state_total *t;
+	struct state_sum part;
+
+	while (all->n <= s->owner->index)
+		if (array_push(&all->v, &all->n, &empty, sizeof(empty)))
+			return -ENOMEM;
+	t = &all->v[s->owner->index];
+	t->owner = s->owner;
+	part = total_part(all->st, t, s);
+	if (!part.ns)
+		return 0;
+	sum_add(&t->all[s->state], &part);
+	if (!all->with_causes && s->state != STATE_STOLEN && s->state != STATE_PREEMPTED)
+		return 0;
+	return total_detail(t, all->with_causes, s, part);
 }
 
 void state_totals_release(struct state_totals *t)

@@ -15,7 +15,7 @@ static void input_begin(const struct states *st, struct state_input *in, const s
 
 	in->in = of;
 	in->index = (uint16_t)(in - st->in);
-	in->covered_to = UINT64_MAX;
+	in->over_at = in->covered_to = UINT64_MAX;
 	in->widest = of->time.shift.bounds || !of->guest ? filetime_widest_bound(&of->time) : UINT64_MAX;
 	in->x86 = exit && tep_find_field(exit, "exit_reason");
 	for (unsigned int i = 0; i < STATE_REASONS; i++) {
@@ -75,6 +75,7 @@ int states_listen(struct states *st, unsigned int want, state_listener *span, vo
 	const struct state_listening one = { want, span, ctx };
 
 	st->want |= want;
+	st->later |= span != state_totals_span;
 	return array_push(&st->listeners, &st->n_listeners, &one, sizeof(one));
 }
 
@@ -147,69 +148,95 @@ int states_begin(struct states *st, uint64_t ts)
 		for (size_t g = 0; g < st->in[i].in->n_guests; g++)
 			if (vcpus_begin(st, &st->in[i], &st->in[i].in->guests[g]))
 				return st->error;
+	states_cover(st);
 	return 0;
 }
 
-int states_step(struct states *st, const struct step *s, uint64_t raw)
+/* That kind is seen for the first time, and perhaps its buffer. */
+static void state_learn(struct states *st, struct state_input *in, enum step_kind kind, uint8_t buffer)
+{
+	state_gap_learn(in, kind, buffer);
+	if (!(in->needed & 1ull << buffer))
+		in->begun = st->now;
+	in->needed |= 1ull << buffer;
+	states_cover(st);
+}
+
+/* STEP_END, STEP_GAP, STEP_LOST. */
+static int state_loss(struct states *st, struct state_input *in, uint8_t buffer, const struct step *s)
+{
+	struct state_cpu *c = s->kind == STEP_END ? NULL : state_cpu_of(st, in, s->cpu);
+
+	if (c) {
+		if (in->over & ~c->gaps)
+			state_gap_apply(st, c);
+		if (s->kind == STEP_LOST && s->a) /* else tracing was off */
+			in->lost = st->now;
+		state_gap_step(st, c, s);
+	} else if (s->kind == STEP_END && in->streams[buffer] && !--in->streams[buffer]) {
+		if (in->needed & 1ull << buffer && st->now < in->over_at)
+			in->over_at = st->now;
+		states_cover(st);
+		state_gap_over(st, in, buffer);
+	}
+	return st->error;
+}
+
+/* Inlined into both callers: there are millions of steps. */
+static int step_take(struct states *st, const struct step *s, uint64_t raw) __attribute__((always_inline));
+static inline int step_take(struct states *st, const struct step *s, uint64_t raw)
 {
 	uint8_t buffer = buffer_of(s->buffer);
+	uint64_t kind = STEP_SET(s->kind);
 	struct state_input *in = s->input < st->n ? &st->in[s->input] : NULL;
 	struct state_cpu *c;
 
 	if (!in || st->error)
 		return st->error;
 	st->now = s->ts > st->now ? s->ts : st->now;
-	state_tracks_give(st);
+	if (st->given < st->n_holding)
+		state_tracks_give(st);
 	in->live[buffer] = st->now;
-	if (!(STEP_SET(s->kind) & (STEPS_LOSSES | STATES_STEPS)))
-		return 0;
-	if (!(STEP_SET(s->kind) & STEPS_LOSSES)) { /* of the buffer in which such events were seen first */
-		if (!state_seen(in, s->kind))
-			state_gap_learn(in, s->kind, buffer);
+	if (kind & STATES_STEPS) { /* of the buffer in which such events were seen first */
+		if (!(in->kinds & kind))
+			state_learn(st, in, s->kind, buffer);
 		if (in->buffer[s->kind] != buffer)
 			return 0;
-		if (!(in->needed & 1ull << buffer))
-			in->covered_from = st->now;
-		in->needed |= 1ull << buffer;
+	} else if (!(kind & STEPS_LOSSES)) {
+		return 0;
 	}
 	st->cause = (struct state_event){ s->ts, s->cpu, s->input, s->buffer, s->kind };
-	if (STEP_SET(s->kind) & STATE_HYP_KINDS)
+	if (kind & STATE_HYP_KINDS)
 		st->cause_bound = (s->ts - (uint64_t)in->in->time.add) % STATE_HYP_STEP ? 0 : STATE_HYP_STEP;
 	else
 		st->cause_bound = in->bound = in->in->guest ? filetime_bound(&in->in->time, raw) : 0;
-	if (s->kind == STEP_END) {
-		if (in->streams[buffer] && !--in->streams[buffer]) {
-			if (in->needed & 1ull << buffer && st->now < in->covered_to)
-				in->covered_to = st->now;
-			state_gap_over(st, in, buffer);
-		}
-		return st->error;
-	}
+	if (kind & STEPS_LOSSES)
+		return state_loss(st, in, buffer, s);
 	c = state_cpu_of(st, in, s->cpu);
 	if (!c)
 		return st->error;
 	if (in->over & ~c->gaps)
 		state_gap_apply(st, c);
-	if (s->kind == STEP_GAP || s->kind == STEP_LOST) {
-		if (s->kind == STEP_LOST && s->a) /* else tracing was off */
-			in->lost = st->now;
-		state_gap_step(st, c, s);
-		return st->error;
-	}
-	state_hyp_is_guest(st, c);
+	if (c->hyp == HYP_UNTOLD)
+		state_hyp_is_guest(st, c);
 	if (c->vcpu && c->vcpu->in->without_reasons)
 		state_hyp_shown(st, c->vcpu, s->ts, st->cause_bound);
-	if (STEP_SET(s->kind) & STATE_HYP_KINDS) {
+	if (kind & STATE_HYP_KINDS) {
 		state_hyp_step(st, c, s);
 		return st->error;
 	}
 	if (state_seen_hyp(c->in) && (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD))
 		state_hyp_is_host(st, c);
-	if (STEP_SET(s->kind) & STATE_SCHED_KINDS)
+	if (kind & STATE_SCHED_KINDS)
 		state_sched_step(st, c, s);
 	else
 		state_kvm_step(st, c, s);
 	return st->error;
+}
+
+int states_step(struct states *st, const struct step *s, uint64_t raw)
+{
+	return step_take(st, s, raw);
 }
 
 void states_until(struct states *st, uint64_t ts)
@@ -240,13 +267,11 @@ int states_run(void *states, struct pass_run *run)
 
 	if (!st->begun && records->n)
 		ret = states_begin(st, records->v[0].ts);
-	for (size_t i = 0; i < run->n_steps && !ret; i++) {
-		size_t at = run->steps[i].at;
-
-		if (at > shown)
-			records_show(st, &records->v[shown], at - shown);
-		shown = at;
-		ret = states_step(st, &run->steps[i], records->v[at].raw);
+	for (const struct step *s = run->steps, *end = s + run->n_steps; s < end && !ret; s++) {
+		if (st->without_reasons && s->at > shown)
+			records_show(st, &records->v[shown], s->at - shown);
+		shown = s->at;
+		ret = step_take(st, s, records->v[shown].raw);
 	}
 	records_show(st, &records->v[shown], records->n - shown);
 	if (records->n)
@@ -254,13 +279,13 @@ int states_run(void *states, struct pass_run *run)
 	return ret;
 }
 
-/* Follows the run's steps, and keeps the spans for states_after(). */
+/* Follows the run's steps, and keeps the spans for states_after() if a listener needs that. */
 static int states_first(void *states, struct pass_run *run)
 {
 	struct states *st = states;
 	int ret;
 
-	st->spans = run->out;
+	st->spans = st->later ? run->out : NULL;
 	ret = states_run(st, run);
 	st->spans = NULL;
 	return ret ?: buf_status(run->out);
@@ -301,21 +326,6 @@ uint64_t states_from(const struct states *st)
 uint64_t states_to(const struct states *st)
 {
 	return st->now;
-}
-
-bool states_cut(struct state_span *s)
-{
-	if (s->from >= s->covered_to || s->to <= s->covered_from)
-		return false;
-	if (s->from < s->covered_from) {
-		s->from = s->covered_from;
-		s->from_bound = 0;
-	}
-	if (s->to > s->covered_to) {
-		s->to = s->covered_to;
-		s->to_bound = 0;
-	}
-	return true;
 }
 
 uint64_t states_left_out(const struct states *st)

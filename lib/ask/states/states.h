@@ -85,18 +85,17 @@ struct state_event {
 
 struct state_span {
 	const struct state_owner *owner; /* good until states_close */
+	/* one after the other without gaps, so that few copies are needed of these (state_view_set) */
 	enum state state;
-	enum state by;	   /* STATE_STOLEN: the vCPU's state; else STATE_UNKNOWN */
-	bool coarse;	   /* see above: the files show no more */
-	bool lost;	   /* STATE_UNKNOWN: events of its machine were lost meanwhile */
-	uint32_t cpu;	   /* of the owner's machine (of a vCPU: the host's), where it ran last */
-	uint64_t from, to; /* ns of the host's clock; from < to */
+	enum state by; /* STATE_STOLEN: the vCPU's state; else STATE_UNKNOWN */
+	uint32_t cpu;  /* of the owner's machine (of a vCPU: the host's), where it ran last */
 	/*
-	 * Greatest errors of from and to, ns; UINT64_MAX: not known. 0 between events of one clock. Events
-	 * of two clocks nearer than the bound have no order: the state is certain from from + from_bound to
-	 * to - to_bound.
+	 * A task of other_input. PREEMPTED (or stolen by it): had the CPU; RUNNABLE: had it at first. HALTED,
+	 * BLOCKED and SLEEPING: the waker, 0: an interrupt on an idle CPU. STATE_NO_TASK: not known.
 	 */
-	uint64_t from_bound, to_bound;
+	int32_t other;
+	uint16_t other_input;
+	bool coarse; /* see above: the files show no more */
 	/*
 	 * Why: of STATE_HYP and FIRMWARE the reason of the STEP_HYP_ENTER or STEP_HYP_EXIT that `why` names;
 	 * of HOST, VMM, HALTED, BLOCKED, PREEMPTED, WAKING and OUTSIDE that of the last STEP_KVM_EXIT (or
@@ -104,12 +103,14 @@ struct state_span {
 	 */
 	uint8_t why; /* enum step_kind */
 	uint64_t reason, class;
+	uint64_t from, to; /* ns of the host's clock; from < to */
 	/*
-	 * A task of other_input. PREEMPTED (or stolen by it): had the CPU; RUNNABLE: had it at first. HALTED,
-	 * BLOCKED and SLEEPING: the waker, 0: an interrupt on an idle CPU. STATE_NO_TASK: not known.
+	 * Greatest errors of from and to, ns; UINT64_MAX: not known. 0 between events of one clock. Events
+	 * of two clocks nearer than the bound have no order: the state is certain from from + from_bound to
+	 * to - to_bound.
 	 */
-	int32_t other;
-	uint16_t other_input;
+	uint64_t from_bound, to_bound;
+	bool lost; /* STATE_UNKNOWN: events of its machine were lost meanwhile */
 	struct state_event first, last;
 	uint64_t covered_from, covered_to; /* states_covered() so far */
 };
@@ -167,7 +168,20 @@ uint64_t states_to(const struct states *st);
  */
 void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to);
 /* Cuts the span to what its input covers; a cut has no bound. False: nothing is left. */
-bool states_cut(struct state_span *s);
+static inline bool states_cut(struct state_span *s)
+{
+	if (s->from >= s->covered_to || s->to <= s->covered_from)
+		return false;
+	if (s->from < s->covered_from) {
+		s->from = s->covered_from;
+		s->from_bound = 0;
+	}
+	if (s->to > s->covered_to) {
+		s->to = s->covered_to;
+		s->to_bound = 0;
+	}
+	return true;
+}
 /* Count of tasks, vCPUs and CPUs for which there was no room, as often as each was met. */
 uint64_t states_left_out(const struct states *st);
 

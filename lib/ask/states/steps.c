@@ -311,22 +311,42 @@ bool steps_hyp_point(const struct steps *s, size_t input, const struct merge_rec
 	return true;
 }
 
-/* A step of that record, without a and b. */
-static struct step *step_add(struct step_batch *b, const struct merge_record *m, size_t at,
-			     const struct merge_stream *of, enum step_kind kind)
-{
-	struct step *to = &b->v[b->n++];
+/* Kinds whose a and b are not just their fields. */
+#define STEPS_MADE                                                                                           \
+	(STEP_SET(STEP_KVM_EXIT) | STEP_SET(STEP_SYSREG) | STEP_SET(STEP_FAULT) | STEP_SET(STEP_HYP_OTHER))
 
-	b->set |= STEP_SET(kind);
+static void step_make(struct step *to, const struct step_event *e, const struct merge_record *m)
+{
+	uint64_t more = e->kind == STEP_SYSREG ? STEP_UNKNOWN : step_value(&e->more[0], m);
+
+	if (e->kind == STEP_KVM_EXIT && e->more[0].kind == FIELD_NUMBER && to->a != STEP_UNKNOWN)
+		to->a = (uint32_t)to->a | more << 32;
+	else if (e->kind == STEP_SYSREG && to->a != STEP_UNKNOWN)
+		step_sysreg(to, e, m);
+	else if (e->kind == STEP_FAULT && more != STEP_UNKNOWN) /* arm64's fault status */
+		to->b = esr_fault_is_permission(more);
+	else if (e->kind == STEP_FAULT && to->b != STEP_UNKNOWN)
+		to->b &= 1; /* x86's error code has a bit for a page that is there */
+	else if (e->kind == STEP_HYP_OTHER)
+		to->a = timeline_id(m);
+}
+
+/* A step of that record. */
+static inline struct step *step_add(struct step *to, const struct merge_record *m, size_t at,
+				    const struct merge_stream *of, enum step_kind kind, uint64_t pid,
+				    uint64_t a, uint64_t b)
+{
 	*to = (struct step){ .ts = m->ts,
+			     .a = a,
+			     .b = b,
 			     .at = (uint32_t)at,
 			     .stream = m->stream,
 			     .cpu = of->cpu,
-			     .pid = -1,
+			     .pid = (int32_t)pid,
 			     .input = (uint16_t)of->input,
 			     .buffer = (uint16_t)of->buffer,
 			     .kind = (uint8_t)kind };
-	return to;
+	return to + 1;
 }
 
 int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run, uint64_t set,
@@ -334,49 +354,43 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 {
 	const struct merge_stream *of = NULL;
 	const struct step_input *in = NULL;
+	uint64_t kinds = 0;
+	struct step *to;
 
-	b->n = 0;
-	b->set = 0;
+	set = (set | STEP_SET(STEP_NAME)) & ~STEP_SET(STEP_NONE);
 	if (array_room(&b->v, &b->room, 3 * run->n, sizeof(*b->v)))
 		return -ENOMEM;
+	to = b->v;
 	for (size_t i = 0; i < run->n; i++) {
 		const struct merge_record *m = &run->v[i];
 		unsigned int id = timeline_id(m);
-		const struct step_event *e;
-		struct step *step;
 
 		if (!of || m->stream != m[-1].stream) {
 			of = merge_stream(t->merge, m);
 			in = &s->v[of->input];
 		}
-		e = id < in->n ? &in->events[id] : NULL;
 		if (m->missed || m->paused) {
-			step = step_add(b, m, i, of, STEP_LOST);
-			step->a = m->missed < 0 ? UINT64_MAX : (uint64_t)m->missed;
-			step->b = !m->data && !m->paused;
+			to = step_add(to, m, i, of, STEP_LOST, UINT64_MAX,
+				      m->missed < 0 ? UINT64_MAX : (uint64_t)m->missed,
+				      !m->data && !m->paused);
+			kinds |= STEP_SET(STEP_LOST);
 		}
-		if (e && e->kind != STEP_NONE && (set | STEP_SET(STEP_NAME)) & STEP_SET(e->kind)) {
-			struct step *to = step_add(b, m, i, of, e->kind);
-			uint64_t esr = e->kind == STEP_FAULT ? step_value(&e->more[0], m) : STEP_UNKNOWN;
+		if (id < in->n && set & STEP_SET(in->events[id].kind)) {
+			const struct step_event *e = &in->events[id];
 
-			to->pid = (int32_t)step_value(&e->pid, m);
-			to->a = step_value(&e->a, m);
-			to->b = step_value(&e->b, m);
-			if (e->kind == STEP_KVM_EXIT && e->more[0].kind == FIELD_NUMBER &&
-			    to->a != STEP_UNKNOWN)
-				to->a = (uint32_t)to->a | step_value(&e->more[0], m) << 32;
-			else if (e->kind == STEP_SYSREG && to->a != STEP_UNKNOWN)
-				step_sysreg(to, e, m);
-			else if (esr != STEP_UNKNOWN) /* arm64's fault status */
-				to->b = esr_fault_is_permission(esr);
-			else if (e->kind == STEP_FAULT && to->b != STEP_UNKNOWN)
-				to->b &= 1; /* x86's error code has a bit for a page that is there */
-			else if (e->kind == STEP_HYP_OTHER)
-				to->a = timeline_id(m);
+			to = step_add(to, m, i, of, e->kind, step_value(&e->pid, m), step_value(&e->a, m),
+				      step_value(&e->b, m));
+			kinds |= STEP_SET(e->kind);
+			if (STEPS_MADE & STEP_SET(e->kind))
+				step_make(&to[-1], e, m);
 		}
-		if (m->gap || m->end)
-			step_add(b, m, i, of, m->gap ? STEP_GAP : STEP_END);
+		if (m->gap || m->end) {
+			to = step_add(to, m, i, of, m->gap ? STEP_GAP : STEP_END, UINT64_MAX, 0, 0);
+			kinds |= STEP_SET(to[-1].kind);
+		}
 	}
+	b->n = (size_t)(to - b->v);
+	b->set = kinds;
 	return 0;
 }
 
@@ -444,17 +458,17 @@ static void step_name_is(const struct step_input *in, const struct field_load *f
 
 void steps_learn(const struct steps *s, const struct merge_run *run, const struct step *v, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct merge_record *m = &run->v[v[i].at];
-		const struct step_input *in = &s->v[v[i].input];
+	for (const struct step *end = v + n; v < end; v++) {
+		const struct merge_record *m = &run->v[v->at];
+		const struct step_input *in = &s->v[v->input];
 		const struct step_event *e;
 
-		if (v[i].kind != STEP_SWITCH && v[i].kind != STEP_NAME)
+		if (!(STEP_SET(v->kind) & (STEP_SET(STEP_SWITCH) | STEP_SET(STEP_NAME))))
 			continue;
 		e = &in->events[timeline_id(m)];
-		if (v[i].kind == STEP_SWITCH)
-			step_name_is(in, &e->more[1], m, (uint64_t)v[i].pid);
-		step_name_is(in, &e->more[0], m, v[i].a);
+		if (v->kind == STEP_SWITCH)
+			step_name_is(in, &e->more[1], m, (uint64_t)v->pid);
+		step_name_is(in, &e->more[0], m, v->a);
 	}
 }
 
