@@ -88,8 +88,8 @@ raw_vm_up() {
 	[ -n "${HYPTRACE_LAB_RAW_KERNEL-}" ] ||
 		skip_all "no kernel with raw pages (HYPTRACE_LAB_RAW_KERNEL is not set)"
 	lab down "$vm" 2>/dev/null
-	# Its KVM does not know what of -cpu max these leave out, and its guests die of SIGILL.
-	export HYPTRACE_LAB_APPEND="arm64.nomops arm64.nosme arm64.nosve $append"
+	# Its KVM does not know all that -cpu max has, and its guests die of it.
+	export HYPTRACE_LAB_CPU=neoverse-n1 HYPTRACE_LAB_APPEND=$append
 	vm_up -k "$HYPTRACE_LAB_RAW_KERNEL" "$@"
 }
 
