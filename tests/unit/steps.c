@@ -148,7 +148,7 @@ static void test_sets(void **state)
 			if (!(STEP_SET(all.v[i].kind) & (set | STEPS_LOSSES)))
 				continue;
 			kinds |= STEP_SET(all.v[i].kind);
-			assert_memory_equal(&some.v[n++], &all.v[i], sizeof(all.v[i]));
+			assert_memory_equal(&some.v[n++], &all.v[i], offsetof(struct step, kind) + 1);
 		}
 		assert_int_equal(some.n, n);
 		assert_int_equal(some.set, kinds);
