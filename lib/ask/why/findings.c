@@ -306,7 +306,7 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
 			buf_printf(&what, ", %.0f %% for a permission",
 				   100.0 * (double)e->permissions / (double)f->n);
 		/* without pKVM it is called in a few: to flush a TLB, or for a vCPU that another preempted */
-		if (e->calls >= f->n / 2 && e->calls)
+		if (2 * e->calls >= f->n)
 			buf_printf(&what, ", %.0f %% a share or donation by the hypervisor",
 				   100.0 * (double)e->calls / (double)f->n);
 		finding_victim(j, FINDING_FAULTS, &what);
