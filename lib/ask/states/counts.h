@@ -22,8 +22,8 @@ struct counts {
 	uint64_t from, width; /* of the first slice, ns; the last one has what is later, too */
 	size_t slices, n_workers;
 	struct counts_events {
-		size_t from,
-			ids; /* where its buffer's events begin; all ids that have no format count there */
+		size_t from; /* where its buffer's events begin */
+		size_t ids;  /* all ids that have no format count there */
 	} * at;		     /* by stream */
 	struct counts_worker {
 		uint64_t *events; /* by buffer, event and slice; what is never seen costs no memory */

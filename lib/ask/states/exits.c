@@ -81,11 +81,16 @@ static void exits_forget(struct exits_now *now)
 		now->rows[i] = EXITS_NO_ROW;
 }
 
+static uint32_t exits_hash(const struct step *s)
+{
+	return map_hash((uint64_t)s->input << 32 | (uint32_t)s->pid);
+}
+
 /* 0: the event does not count; 1; -ENOMEM. A thread is known from its first kvm_entry on, as perf has it. */
 static int exits_vcpu_of(struct exits *e, const struct step *s, size_t *index)
 {
 	uint32_t buffer = gaps_buffer(&e->gaps, s->stream);
-	uint32_t hash = map_hash((uint64_t)s->input << 32 | (uint32_t)s->pid);
+	uint32_t hash = exits_hash(s);
 	struct exits_vcpu *v;
 
 	*index = map_find(&e->by_thread, hash, exits_same_vcpu, e->vcpus, s);
@@ -116,8 +121,7 @@ static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, ui
 /* Notes that a thread called the hypervisor while it handled a fault: it had a page shared or donated. */
 static void exits_call(struct exits *e, const struct step *s)
 {
-	uint32_t hash = map_hash((uint64_t)s->input << 32 | (uint32_t)s->pid);
-	size_t i = map_find(&e->by_thread, hash, exits_same_vcpu, e->vcpus, s);
+	size_t i = map_find(&e->by_thread, exits_hash(s), exits_same_vcpu, e->vcpus, s);
 
 	if (i != MAP_NONE && e->now[i].side.open && e->now[i].rows[EXITS_FAULT] != EXITS_NO_ROW) {
 		const char *reason = steps_reason(e->steps, s->input, STEP_HYP_ENTER, s->a);
