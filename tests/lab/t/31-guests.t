@@ -132,8 +132,14 @@ diag "trace-cmd / hyptrace, both with stock's agent: $(
 
 # ---- two guests at once ------------------------------------------------------------------
 
+# so that both have more to show than idle guests do in a second
+busy='touch /tmp/two; (while [ -e /tmp/two ]; do sleep 0.02; done) >/dev/null 2>&1 </dev/null &'
+guest "$busy"
+guest2 "$busy"
 run "hyptrace record --guest-timeout 60 -o two.dat -B hyp -e kvm -e sched -A g1@3:$ours -A g2@4:$ours -- sleep 1 &&
 	cp two*.dat /mnt/out"
+guest 'rm /tmp/two'
+guest2 'rm /tmp/two'
 recorded "two guests, host and hypervisor at once"
 has_shift two-g1
 has_shift two-g2
