@@ -37,12 +37,13 @@ names() { # FILE...
 	done | grep -vxE 'host|<idle>|swapper/[0-9]+' | sort -u
 }
 
-# The names that the values of rows have, as words: no name is a number. Recorders and states of a vCPU have words of their own.
+# The names that the values of rows have, as words. Recorders and states of a vCPU have words of their own, and no
+# name is a number.
 named() { # NAMES ROWS
 	perl -e 'open my $n, "<", shift; chomp(my @names = <$n>);
 		while (<>) {
 			$seen{$1} = 1 if m{machine=([^/ ]*)};
-			while (/"(\w+)":"(?!-?\d+")((?:[^"\\]++|\\.)*+)"/g) { $seen{$2} = 1 unless $1 =~ /^(?:program|state|by)$/ }
+			while (/"([^"]+)":"(?!-?\d+")((?:[^"\\]++|\\.)*+)"/g) { $seen{$2} = 1 unless $1 =~ /^(?:program|state|by)$/ }
 		}
 		my $all = join "\n", keys %seen;
 		for my $name (@names) {
