@@ -400,11 +400,13 @@ static:
 	$(Q)stat -c '  %n, %s bytes' $(O)/hyptrace-arm64
 
 # everything that runs anywhere; unit tests and fuzzers under ASan and UBSan too
-check:
+check: check-programs
+	$(Q)O=$(O) tests/check
+
+check-programs:
 	$(Q)tests/deps check
 	$(Q)$(MAKE_HERE) all units tools integration benches
 	$(Q)$(MAKE) --no-print-directory $(JOBS) O=$(O)-san SAN=1 all units fuzzers
-	$(Q)O=$(O) tests/check
 
 # of those, what has to do with the files that have changed
 quick: all
@@ -566,4 +568,4 @@ clean:
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
 .SECONDARY:
-.PHONY: path-truths all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check quick faults sync-seeds diff-nulls fuzz lab check-lab soak demo demo-replay bench install dist check-packages check-newer check-fleet lint lint-here coverage format clean
+.PHONY: path-truths all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check check-programs quick faults sync-seeds diff-nulls fuzz lab check-lab soak demo demo-replay bench install dist check-packages check-newer check-fleet lint lint-here coverage format clean

@@ -117,7 +117,8 @@ is "$(grep -c 'guest g1: clock offset known to .* (hard, ' <<<"$stderr")" "${#gu
 diag "bounds, us: $(sed -nE 's/.*known to \+- ([0-9.]+) us.*/\1/p' <<<"$stderr" | xargs)"
 
 # the newest of host and guest
-run 'hyptrace record --guest-timeout 60 -o k.dat --rotate 1s --keep 2 -e kvm -A g1@3 -e sched 2>said &
+run "$marks"'
+	hyptrace record --guest-timeout 60 -o k.dat --rotate 1s --keep 2 -e kvm -A g1@3 -e sched 2>said &
 	pid=$!
 	within 100 written k.003.dat
 	kill -INT $pid; wait $pid; echo "status $?"

@@ -70,6 +70,10 @@ stock_once() {
 		exit \$s"
 }
 
+# Stock's ptp takes seconds for each CPU, more where each of its messages makes events: only those recordings have it
+# that are about it.
+unsynced='--tsync-interval -1'
+
 # The guest's tracefs, as far as a recording could change it.
 guest_state() {
 	guest 'cd /sys/kernel/tracing; for f in tracing_on current_tracer trace_clock buffer_size_kb \
@@ -82,7 +86,7 @@ guest_state() {
 guest_state >"$tmp/early.state"
 grep -q 'set_event: sched:sched_process_exec' "$tmp/early.state"
 ok $? "--early: the event is on before any recorder has come"
-stock early -C boot -A Guest@3:823 -e irq -- sleep 1
+stock early $unsynced -C boot -A Guest@3:823 $unsynced -e irq -- sleep 1
 recorded "stock trace-cmd record takes over what --early recorded"
 report -i "$out/early-Guest.dat" >"$tmp/early.txt"
 grep -q 'sched_process_exec: *filename=/init.lab' "$tmp/early.txt"
@@ -130,17 +134,17 @@ is "$(guest_state)" "$(cat "$tmp/before")" "... and the guest's tracefs is as it
 
 # ---- without, and refusals -----------------------------------------------------------------
 
-stock nosync --tsync-interval -1 -C boot -A Guest@3:823 --tsync-interval -1 -e sched -- sleep 1
+stock nosync $unsynced -C boot -A Guest@3:823 $unsynced -e sched -- sleep 1
 recorded "without time synchronisation"
 run 'timeout 60 trace-cmd record -o no.dat -C boot -A Guest@3:823 -e nonsense -- true'
 [ "$status" != 0 ] && [ "$status" -lt 124 ]
 ok $? "a refusal ends stock's recorder without a crash (status $status)" || diag "$output$stderr"
 guest "$(symbols 'grep sched /proc/kallsyms')"
-stock functions -C boot -A Guest@3:823 -p function -l '*sched*' -b 2000 -- sleep 1
+stock functions $unsynced -C boot -A Guest@3:823 $unsynced -p function -l '*sched*' -b 2000 -- sleep 1
 recorded "the function tracer"
 report -i "$out/functions-Guest.dat" | grep -q 'function: .*sched'
 ok $? "... names its functions by kallsyms"
-stock instance -C boot -A Guest@3:823 -B mine -e sched -- sleep 1
+stock instance $unsynced -C boot -A Guest@3:823 $unsynced -B mine -e sched -- sleep 1
 recorded "a buffer of the guest's own (-B)"
 is "$(guest_state)" "$(cat "$tmp/before")" "the guest's tracefs is as it was"
 
@@ -151,7 +155,7 @@ run 'sed -e "s/panic=-1/panic=-1 trace_event=sched:sched_process_exec trace_cloc
 	/mnt/tests/lab/l1/guest >/tmp/guest2 && bash /tmp/guest2 start 2 4'
 recorded "a second guest, with trace_event= on its command line"
 l1 "/mnt/tests/lab/l1/guest exec 2 60 '$(symbols 'echo ffff800080000000 T _text')'"
-stock boot -C boot -A Guest2@4:823 -e irq -- sleep 1
+stock boot $unsynced -C boot -A Guest2@4:823 $unsynced -e irq -- sleep 1
 recorded "its boot trace is recorded"
 report -i "$out/boot-Guest2.dat" >"$tmp/boot.txt"
 grep -q 'sched_process_exec: *filename=/init ' "$tmp/boot.txt"
@@ -159,8 +163,7 @@ ok $? "it begins before its init's first command" || diag "$(head "$tmp/boot.txt
 
 # ---- everything, on four CPUs ----------------------------------------------------------------
 
-# ptp takes its time when each of its messages makes events
-stock load --tsync-interval -1 -C boot -A Guest2@4:823 --tsync-interval -1 -e all -b 2048 -- sleep 4
+stock load $unsynced -C boot -A Guest2@4:823 $unsynced -e all -b 2048 -- sleep 2
 recorded "all events of four CPUs"
 same_bytes agent_log2
 kb=$(l1 "/mnt/tests/lab/l1/guest exec 2 60 'grep VmHWM /proc/\$(pidof hyptrace-agent)/status'" | tr -dc 0-9)

@@ -103,11 +103,12 @@ guest() {
 }
 
 # run COMMAND-LINE: in L1, with what it printed in $output, what it said in
-# $stderr and its end in $status
+# $stderr and its end in $status. What a test may pass in spite of is told: it took the time of within().
 run() {
 	output=$(l1 "$*" 2>"$tmp/stderr")
 	status=$?
 	stderr=$(cat "$tmp/stderr")
+	! grep -E '^waited in vain|command not found' "$tmp/stderr" >"$tmp/vain" || diag "$(<"$tmp/vain")"
 }
 
 # recorded NAME: the last run ended well
