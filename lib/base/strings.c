@@ -184,6 +184,15 @@ bool is_word_char(char ch)
 	return word_char(ch);
 }
 
+const char *chosen_word(const char *text, size_t len, size_t *n)
+{
+	const char *open = len ? memchr(text, '[', len) : NULL;
+	const char *close = open ? memchr(open, ']', (size_t)(text + len - open)) : NULL;
+
+	*n = close ? (size_t)(close - open - 1) : 0;
+	return close ? open + 1 : NULL;
+}
+
 size_t word_len(const char *s, size_t most, const char *more)
 {
 	size_t n = 0;

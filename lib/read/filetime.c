@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/cursor.h"
+#include "base/strings.h"
 
 #define NS_PER_SEC 1e9
 
@@ -24,15 +25,13 @@ static void filetime_add(struct filetime *t, int64_t ns)
 static int filetime_set_option(struct filetime *t, const struct reader_option *o, unsigned int flags,
 			       const struct log *log)
 {
-	const char *open = o->id == DAT_TRACECLOCK ? memchr(o->data.data, '[', o->data.len) : NULL;
-	const char *close = open ? memchr(open, ']', o->data.len - (size_t)(open - o->data.data)) : NULL;
-	size_t len = close ? (size_t)(close - open) - 1 : 0;
+	size_t len = 0;
+	const char *clock = o->id == DAT_TRACECLOCK ? chosen_word(o->data.data, o->data.len, &len) : NULL;
 	struct cursor c;
 	int ret;
 
-	/* the clock is the word in brackets: "local [boot] mono" */
-	if (len && len < sizeof(t->clock)) {
-		memcpy(t->clock, open + 1, len);
+	if (clock && len && len < sizeof(t->clock)) {
+		memcpy(t->clock, clock, len);
 		t->clock[len] = '\0';
 	}
 	if (flags & FILETIME_RAW)

@@ -209,6 +209,19 @@ static void test_files_at_offset(void **state)
 	close(dir);
 }
 
+/* The clock of a trace_clock file, of TRACECLOCK without an end, and where there is none. */
+static void test_chosen_word(void **state)
+{
+	const char *text = "local [boot] mono";
+	size_t n;
+
+	assert_ptr_equal(chosen_word(text, strlen(text), &n), text + 7);
+	assert_int_equal(n, 4);
+	assert_null(chosen_word(text, 11, &n));
+	assert_null(chosen_word("local", 5, &n));
+	assert_null(chosen_word(NULL, 0, &n));
+}
+
 static void test_lexing(void **state)
 {
 	struct cursor c = cursor_at(" \t\r\n{x", 6);
@@ -311,6 +324,7 @@ static void test_open_regular(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_chosen_word),
 		cmocka_unit_test(test_cursor),		cmocka_unit_test(test_cursor_end),
 		cmocka_unit_test(test_lines),		cmocka_unit_test(test_buf),
 		cmocka_unit_test(test_numbers),		cmocka_unit_test(test_strlist),

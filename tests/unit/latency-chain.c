@@ -10,7 +10,7 @@
 #include "ask/latency/chain.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* the plain program has them all */
-#define SEEDS 250
+#define SEEDS 60
 #else
 #define SEEDS 1000
 #endif

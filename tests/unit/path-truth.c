@@ -19,7 +19,11 @@
 #include "api/handle.h"
 #include "ask/path/path.h"
 
-#define MOMENTS	  1000
+#ifdef __SANITIZE_ADDRESS__ /* the plain program has them all */
+#define MOMENTS 250
+#else
+#define MOMENTS 1000
+#endif
 #define PER_WORLD 20
 
 /* ---- the files ------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include "states-world.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* the plain program has them all */
-#define SEEDS 250
+#define SEEDS 80
 #else
 #define SEEDS 1000
 #endif

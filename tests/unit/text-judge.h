@@ -12,7 +12,7 @@
 #include "../leaks.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* the plain program has them all */
-#define JUDGE_RECORDS 250
+#define JUDGE_RECORDS 50
 #else
 #define JUDGE_RECORDS 1000
 #endif

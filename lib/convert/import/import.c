@@ -193,18 +193,18 @@ static int take_keys(struct job *j)
 {
 	const struct reader_option *id = reader_option(j->reader, DAT_TRACEID);
 	const struct reader_option *o = reader_option(j->reader, DAT_TRACECLOCK);
-	const char *open, *close;
+	const char *chosen;
 	char clock[64];
+	size_t len;
 	uint64_t traceid = 0;
 
 	if (id && id->data.len >= sizeof(traceid))
 		memcpy(&traceid, id->data.data, sizeof(traceid));
-	/* TRACECLOCK: "local global [boot]", the one in brackets; else the first buffer's */
+	/* the one that TRACECLOCK has; else the first buffer's */
 	snprintf(clock, sizeof(clock), "%s", j->info->n_buffers ? j->info->buffers[0].clock : "");
-	open = o ? memchr(o->data.data, '[', o->data.len) : NULL;
-	close = open ? memchr(open, ']', o->data.len - (size_t)(open - o->data.data)) : NULL;
-	if (close)
-		snprintf(clock, sizeof(clock), "%.*s", (int)(close - open - 1), open + 1);
+	chosen = o ? chosen_word(o->data.data, o->data.len, &len) : NULL;
+	if (chosen)
+		snprintf(clock, sizeof(clock), "%.*s", (int)len, chosen);
 	if (strcmp(clock, CLOCK))
 		log_warn(j->o->log,
 			 "the clock of '%s' is %s, the hypervisor's is " CLOCK

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A machine of a Perfetto trace: its buffers, tasks and symbols, in a spool that becomes its file. */
 #include "record/drain/spool-to-dat.h"
+#include "record/drain/system-metadata.h"
 #include "convert/import/pftrace-priv.h"
 
 #define PID_BLOCKS 4096 /* of 1024 tasks: PID_MAX_LIMIT */
@@ -314,7 +315,6 @@ static int kind_order(const void *a, const void *b)
 	return order ?: (int)x->id - (int)y->id;
 }
 
-/* "SYSTEM LENGTH" lines, each with its text behind it: record/drain/system-metadata.h. */
 static int formats_text(struct pft_machine *m)
 {
 	struct buf all = { 0 };
@@ -326,8 +326,7 @@ static int formats_text(struct pft_machine *m)
 		struct buf text = { 0 };
 
 		pft_kind_text(m->kinds.v[i], &text);
-		buf_printf(&all, "%s %zu\n", m->kinds.v[i]->system, text.len);
-		buf_add(&all, text.data, text.len);
+		formats_add(&all, m->kinds.v[i]->system, text.data, text.len);
 		all.bad |= text.bad;
 		buf_release(&text);
 	}

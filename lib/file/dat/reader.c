@@ -4,6 +4,7 @@
 
 #include "file/dat/reader-priv.h"
 #include "base/array.h"
+#include "base/strings.h"
 
 static struct dat_text take_text(struct cursor *c, uint64_t len)
 {
@@ -245,16 +246,16 @@ static int take_v6_clock(struct reader *r, struct cursor *c, struct reader_buffe
 {
 	uint64_t len = cursor_u64(c);
 	const char *text = len < CLOCK_MAX ? cursor_take(c, (size_t)len) : NULL;
-	const char *open = text ? memchr(text, '[', (size_t)len) : NULL;
-	const char *close = open ? memchr(open, ']', (size_t)(text + len - open)) : NULL;
-	struct buf *copy = close ? reader_add_body(r) : NULL;
+	size_t n;
+	const char *clock = text ? chosen_word(text, (size_t)len, &n) : NULL;
+	struct buf *copy = clock ? reader_add_body(r) : NULL;
 
 	/* stock takes the local clock then */
-	if (!close)
+	if (!clock)
 		return 0;
 	if (!copy)
 		return -ENOMEM;
-	buf_add(copy, open + 1, (size_t)(close - open - 1));
+	buf_add(copy, clock, n);
 	b->clock = buf_str(copy);
 	return b->clock ? 0 : -ENOMEM;
 }

@@ -7,6 +7,12 @@
 #define FORMAT_MAX (1u << 20)
 #define NAMES_MAX  (128u << 20)
 
+void formats_add(struct buf *formats, const char *system, const void *format, size_t len)
+{
+	buf_printf(formats, "%s %zu\n", system, len);
+	buf_add(formats, format, len);
+}
+
 static int collect_system(int dirfd, const char *system, struct buf *out, unsigned int *max_id)
 {
 	struct strlist events = { 0 };
@@ -28,8 +34,7 @@ static int collect_system(int dirfd, const char *system, struct buf *out, unsign
 			id = line && sscanf(line + 1, "ID: %u", &id) == 1 ? id : 0;
 			if (id > *max_id)
 				*max_id = id;
-			buf_printf(out, "%s %zu\n", system, format.len);
-			buf_add(out, format.data, format.len);
+			formats_add(out, system, format.data, format.len);
 		}
 		buf_release(&format);
 		/* enable and filter of the system, and events that vanish while we look */
@@ -136,10 +141,9 @@ int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*
 	struct buf formats = { 0 }, options = { 0 };
 	int ret;
 
-	for (size_t i = 0; i < info->n_formats; i++) {
-		buf_printf(&formats, "%s %zu\n", info->formats[i].system, info->formats[i].text.len);
-		buf_add(&formats, info->formats[i].text.data, info->formats[i].text.len);
-	}
+	for (size_t i = 0; i < info->n_formats; i++)
+		formats_add(&formats, info->formats[i].system, info->formats[i].text.data,
+			    info->formats[i].text.len);
 	for (size_t i = 0; i < info->n_options; i++) {
 		const struct reader_option *o = &info->options[i];
 

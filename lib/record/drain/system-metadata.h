@@ -12,6 +12,8 @@
  * the format text, the ftrace system first. After it: kallsyms, printk_formats, saved_cmdlines.
  */
 
+/* Adds an event's to the text "formats". */
+void formats_add(struct buf *formats, const char *system, const void *format, size_t len);
 /*
  * header_page, header_event and formats. systems: those with recorded events.
  * *max_id: the largest id among the formats. 0 or -errno, which is logged.

@@ -4,6 +4,7 @@
 
 #include "base/cursor.h"
 #include "record/drain/spool-to-dat.h"
+#include "record/drain/system-metadata.h"
 #include "record/marks/rings.h"
 
 struct mark_record {
@@ -35,7 +36,7 @@ int mark_keep_format(struct spool *spool, unsigned int id)
 
 	hypevents_format_head(MARK_EVENT, id, &one);
 	buf_addstr(&one, mark_format);
-	buf_printf(&all, "%s %zu\n%s", MARK_SYSTEM, one.len, buf_str(&one) ?: "");
+	formats_add(&all, MARK_SYSTEM, one.data, one.len);
 	ret = buf_status(&one) ?: buf_status(&all) ?: spool_append_text(spool, "formats", all.data, all.len);
 	buf_release(&one);
 	buf_release(&all);

@@ -4,6 +4,7 @@
 #include "record/hyp/hypevents.h"
 #include "record/profile/profile-priv.h"
 #include "record/drain/splice.h"
+#include "record/drain/system-metadata.h"
 
 static const char *const profile_formats[PROFILE_EVENTS] = {
 	"\tfield:int tgid;\toffset:8;\tsize:4;\tsigned:1;\n"
@@ -97,8 +98,7 @@ int profile_keep_formats(unsigned int first_id, struct spool *spool)
 	for (size_t i = 0; i < PROFILE_EVENTS; i++) {
 		one.len = 0;
 		profile_format(i, first_id, &one);
-		buf_printf(&formats, "%s %zu\n", PROFILE_SYSTEM, one.len);
-		buf_add(&formats, one.data, one.len);
+		formats_add(&formats, PROFILE_SYSTEM, one.data, one.len);
 		formats.bad |= one.bad;
 	}
 	ret = buf_status(&formats) ?: spool_append_text(spool, "formats", formats.data, formats.len);

@@ -367,9 +367,8 @@ static char *shown_value(const char *path, const char *text)
 {
 	const char *name = basename(path);
 	size_t len = strcspn(text, "\n");
-	const char *open = memchr(text, '[', len);
-	const char *close = open ? memchr(open, ']', (size_t)(text + len - open)) : NULL;
-	const char *expanded = strstr(text, "(expanded: ");
+	size_t n;
+	const char *chosen = chosen_word(text, len, &n), *expanded = strstr(text, "(expanded: ");
 
 	if (!strcmp(name, "filter"))
 		return strncmp(text, "none\n", 5) ? trimmed(text, len) : strdup("0");
@@ -383,7 +382,7 @@ static char *shown_value(const char *path, const char *text)
 			text = expanded + strlen("(expanded: ");
 		return strndup(text, strcspn(text, " )\n"));
 	}
-	return close ? strndup(open + 1, (size_t)(close - open - 1)) : trimmed(text, len);
+	return chosen ? strndup(chosen, n) : trimmed(text, len);
 }
 
 int undo_read(struct undo *u, const char *path, char **value)
