@@ -17,24 +17,23 @@ data() { # ARG...: of the page
 	tests/tools/view-data "$@" "$tmp/page.html"
 }
 
-# The columns of a query, separated by tabs; unknown ones are empty.
-rows() { # "COLUMN ..." "FROM ..." ARG...
-	local column sql=
-	for column in $1; do
-		sql+="${sql:+ || char(9) || }coalesce($column, '')"
-	done
-	"$hyptrace" sql -q --csv "${@:3}" "SELECT $sql FROM $2" | sed '1d; s/^rows,//'
+# The query of columns as one, separated by tabs; unknown ones are empty.
+columns() { # "COLUMN ..." "FROM ..."
+	echo "SELECT coalesce(${1// /, \'\') || char(9) || coalesce(}, '') FROM $2"
+}
+
+rows() { # QUERY ARG...
+	"$hyptrace" sql -q --csv "${@:2}" "$1" | sed '1d; s/^rows,//'
 }
 
 # What the page of these files has to hold, in the form of view-data.
 expected() { # ARG...
-	rows "'vcpu' machine vcpu ts dur state '' reason esr_class '' 0 other_name coalesce(other_tid,0) coarse ts_bound end_bound cpu" \
-		vcpu_states "$@"
-	rows "'cpu' machine cpu ts dur state by reason '-' name coalesce(tid,0) other_name coalesce(other_tid,0) coarse ts_bound end_bound ''" \
-		"thread_states WHERE state IN ('running', 'stolen')" "$@"
-	rows "'task' machine '' ts dur state by reason '-' name coalesce(tid,0) other_name coalesce(other_tid,0) coarse ts_bound end_bound ''" \
-		"thread_states WHERE state IN ('runnable', 'sleeping') AND machine != 'host'" "$@"
-	rows "'hyp' machine cpu ts dur 'hypervisor' '' reason '' '-' '-' '' 0 0 0 0 ''" "hyp_calls WHERE dur > 0" "$@" 2>/dev/null
+	rows "$(columns "'vcpu' machine vcpu ts dur state '' reason esr_class '' 0 other_name coalesce(other_tid,0) coarse ts_bound end_bound cpu" vcpu_states)
+	UNION ALL $(columns "'cpu' machine cpu ts dur state by reason '-' name coalesce(tid,0) other_name coalesce(other_tid,0) coarse ts_bound end_bound ''" \
+		"thread_states WHERE state IN ('running', 'stolen')")
+	UNION ALL $(columns "'task' machine '' ts dur state by reason '-' name coalesce(tid,0) other_name coalesce(other_tid,0) coarse ts_bound end_bound ''" \
+		"thread_states WHERE state IN ('runnable', 'sleeping') AND machine != 'host'")
+	UNION ALL $(columns "'hyp' machine cpu ts dur 'hypervisor' '' reason '' '-' '-' '' 0 0 0 0 ''" "hyp_calls WHERE dur > 0")" "$@" 2>/dev/null
 }
 
 # sql has no class of the exit of tasks' states, no task of visits, and names by the files' tables only.
@@ -49,42 +48,35 @@ for file in stock/trace steal/trace raw/trace guest/trace guest/trace-Guest x86/
 	path=tests/data/$file.dat
 	view -q "$path"
 	is "$status" 0 "$file: a page"
-	expected "$path" | comparable >"$tmp/expected"
+	expected "$path" | comparable >"$tmp/expected.${file//\//-}"
 	data | comparable >"$tmp/got"
 	[ -s "$tmp/got" ]
 	ok $? "$file: it is not empty"
-	same "$tmp/got" "$tmp/expected" "$file: its spans are those of sql"
+	same "$tmp/got" "$tmp/expected.${file//\//-}" "$file: its spans are those of sql"
 done
 
 # ---- chains and events ----------------------------------------------------------------------------------------
 
-# Each chain of the page, and what path says of the same wait: two lines of JSON.
-chains() { # FILE
-	local machine pid at n=0
-	data --head >"$tmp/head"
-	jq -r '. as $head | .cases[] | select(.answer) | $head.machines[.machine] as $m | [if $m.guest == 1 then $m.name else "host" end, .pid, .to] | @tsv' \
-		"$tmp/head" >"$tmp/waits"
-	while IFS=$'\t' read -r machine pid at; do
-		at=$(($(jq -r .origin "$tmp/head") + at - 1))
-		[ "$(jq .ticks "$tmp/head")" = 1 ] || at=$(perl -e 'printf "%d.%09d", int($ARGV[0] / 1e9), $ARGV[0] % 1e9' $at)
-		n=$((n + 1))
-		((n % 4 == 1)) || continue # some of them: each takes a reading
-		jq -cS "[.cases[] | select(.answer)][$n - 1].answer" "$tmp/head" >>"$tmp/chains"
-		"$hyptrace" path -q --json --at "$at" --task "$pid" --guest "$machine" "$1" | jq -cS . >>"$tmp/paths"
-	done <"$tmp/waits"
-}
-
+# Of each chain of the page whether path has the same of that wait; for every fourth, because each takes a reading.
 for file in steal/trace guest/trace x86/trace steal/trace-Guest; do
 	view -q tests/data/$file.dat
-	: >"$tmp/chains" >"$tmp/paths"
-	chains tests/data/$file.dat
+	data --head >"$tmp/head"
+	jq -r '. as $head | .cases[] | select(.answer) | $head.machines[.machine] as $m | (($head.origin | tonumber) + .to - 1) as $at |
+		[if $m.guest == 1 then $m.name else "host" end, .pid,
+		 if $head.ticks == 1 then $at else "\($at / 1000000000 | floor).\($at % 1000000000 + 1000000000 | tostring[1:])" end] | @tsv' \
+		"$tmp/head" >"$tmp/waits"
+	jq -cS '[.cases[].answer | values] | to_entries[] | select(.key % 4 == 0).value' "$tmp/head" >"$tmp/chains"
+	awk 'NR % 4 == 1' "$tmp/waits" | while IFS=$'\t' read -r machine pid at; do
+		"$hyptrace" path -q --json --at "$at" --task "$pid" --guest "$machine" tests/data/$file.dat
+	done | jq -cS . >"$tmp/paths"
 	[ "$(wc -l <"$tmp/waits")" -gt 10 ]
 	ok $? "$file: the page has chains of the longest waits"
 	same "$tmp/chains" "$tmp/paths" "... those that path --json has"
 done
 
 view -q tests/data/steal/trace.dat
-data --head | jq -r '.origin as $o | .machines as $m | .cases[].events[] | [$m[.[0]].name, .[1], ($o | tonumber) + .[2], .[4], .[5]] | @tsv' >"$tmp/events"
+data --head >"$tmp/head"
+jq -r '.origin as $o | .machines as $m | .cases[].events[] | [$m[.[0]].name, .[1], ($o | tonumber) + .[2], .[4], .[5]] | @tsv' "$tmp/head" >"$tmp/events"
 [ "$(wc -l <"$tmp/events")" -gt 500 ]
 ok $? "the page has events of the longest cases"
 "$hyptrace" report -q -t tests/data/steal/trace.dat |
@@ -101,15 +93,16 @@ same "$tmp/got" "$tmp/expected" "--time: those of that part"
 is "$(data --head | jq -c '[.length <= 100000000, .length > 90000000]')" "[true,true]" "... whose length the head has"
 
 view -q tests/data/steal/trace.dat
-is "$(data --head | jq -S .findings)" "$("$hyptrace" why -q --json tests/data/steal/trace.dat | jq -S .)" "its findings are those of why"
-is "$(data --head | jq -c '[.machines[].command]')" "[null,null]" "files of others have no command line"
-is "$(data --head | jq -r '.origin as $o | .bucket as $w | .machines as $m | .rates | to_entries[] | .key as $i | .value | to_entries[] |
-	select(.value > 0) | "\($m[$i].name) \(.key) \(.value)"' | sort)" \
-	"$("$hyptrace" sql -q --csv tests/data/steal/trace.dat "SELECT machine || ' ' || ((ts - $(data --head | jq -r .origin)) / $(data --head | jq .bucket)) ||
-	' ' || count(*) AS row FROM events GROUP BY machine, (ts - $(data --head | jq -r .origin)) / $(data --head | jq .bucket)" | sed '1d; s/^rows,//' | sort)" \
+data --head >"$tmp/head"
+is "$(jq -S .findings "$tmp/head")" "$("$hyptrace" why -q --json tests/data/steal/trace.dat | jq -S .)" "its findings are those of why"
+is "$(jq -c '[.machines[].command]' "$tmp/head")" "[null,null]" "files of others have no command line"
+bucket="((ts - $(jq -r .origin "$tmp/head")) / $(jq .bucket "$tmp/head"))"
+is "$(jq -r '.machines as $m | .rates | to_entries[] | .key as $i | .value | to_entries[] |
+	select(.value > 0) | "\($m[$i].name) \(.key) \(.value)"' "$tmp/head" | sort)" \
+	"$(rows "SELECT machine || ' ' || $bucket || ' ' || count(*) FROM events GROUP BY machine, $bucket" tests/data/steal/trace.dat | sort)" \
 	"events of each machine by bucket are those that sql counts"
-is "$(data --head | jq -S .tables)" "$("$hyptrace" stat -q --json tests/data/steal/trace.dat | jq -S .)" "its tables are those of stat"
-is "$(data --head | jq -r .title)" "trace.dat, trace-Guest.dat: what ran where, and when?" "its title names the files"
+is "$(jq -S .tables "$tmp/head")" "$("$hyptrace" stat -q --json tests/data/steal/trace.dat | jq -S .)" "its tables are those of stat"
+is "$(jq -r .title "$tmp/head")" "trace.dat, trace-Guest.dat: what ran where, and when?" "its title names the files"
 data --hashes >"$tmp/hashes"
 is "$(sed -n 1p "$tmp/hashes")" "$(sed -n 2p "$tmp/hashes")" "the policy has the hashes of script and style"
 unlike "$(cat "$tmp/page.html")" '(https?:|src=|href=|@import|url\()' "nothing is fetched"
@@ -245,12 +238,14 @@ perl -e '
 	}' | "$build/tests/integration/make-trace" "$tmp/many.dat" || diag "cannot make it"
 view -q "$tmp/many.dat"
 is "$status" 0 "310,000 spans: a page"
-[ "$(data | wc -l)" -le 300000 ]
+data >"$tmp/spans"
+data --cells >"$tmp/cells"
+[ "$(wc -l <"$tmp/spans")" -le 300000 ]
 ok $? "... with at most 300,000"
-like "$(data)" $'^cpu\t[a-z]*\t0\t[0-9]*\t5001003\trunning' "... the longest among them"
-all=$(rows "sum(dur) count(*)" "thread_states WHERE state = 'running'" "$tmp/many.dat")
-is "$({ data | awk -F'\t' '{ ns += $5; n++ } END { print ns, n }'; data --cells | awk -F'\t' '{ ns += $5; n += $6 } END { print ns, n }'; } |
-	awk '{ ns += $1; n += $2 } END { printf "%d\t%d", ns, n }')" "$all" "... and sums that make all of it"
+grep -Eq $'^cpu\t[a-z]*\t0\t[0-9]*\t5001003\trunning' "$tmp/spans"
+ok $? "... the longest among them"
+all=$(rows "$(columns "sum(dur) count(*)" "thread_states WHERE state = 'running'")" "$tmp/many.dat")
+is "$(awk -F'\t' '{ ns += $5; n += NF < 12 ? $6 : 1 } END { printf "%d\t%d", ns, n }' "$tmp/spans" "$tmp/cells")" "$all" "... and sums that make all of it"
 [ "$(data --head | jq .summed)" -gt 0 ]
 ok $? "... the page says so"
 view -q --full "$tmp/many.dat"
@@ -282,9 +277,9 @@ window_sums() { # WINDOWS FILE
 
 # 30 windows of the page's time.
 windows() {
-	data --head | perl -MJSON::PP -0777 -ne 'my $h = decode_json($_); srand 7;
-		print join " ", map { my $from = int rand $h->{length}; my $ns = 1 + int rand($h->{length} - $from) / (1 + int rand 50);
-			($h->{origin} + $from) . "," . ($h->{origin} + $from + $ns) } 1 .. 30'
+	data --head | jq -r '"\(.origin) \(.length)"' | perl -lane 'my ($origin, $length) = @F; srand 7;
+		print join " ", map { my $from = int rand $length; my $ns = 1 + int rand($length - $from) / (1 + int rand 50);
+			($origin + $from) . "," . ($origin + $from + $ns) } 1 .. 30'
 }
 
 # A script that adds the page's sums of windows to `said`.
@@ -313,15 +308,25 @@ view -q tests/data/steal/trace.dat
 data >"$tmp/spans"
 for window in $(windows); do
 	from=${window%,*} to=${window#*,}
-	"$hyptrace" stat -q --json --show vcpus --time "$(perl -e 'printf "%d.%09d,%d.%09d", map { int($_ / 1e9), $_ % 1e9 } @ARGV' "$from" "$to")" tests/data/steal/trace.dat 2>/dev/null |
-		jq -r '.vcpus[] | .vcpu as $v | to_entries[] | select(.key | test("^(guest|host|vmm|preempted|waking|halted|blocked|not_recorded|lost|wall)_ns$")) | "\($v) \(.key[:-3]) \(.value)"' |
-		perl -MList::Util=min,max -lane 'BEGIN { ($from, $to, $spans) = splice @ARGV, 0, 3; open my $in, "<", $spans;
-				while (<$in>) { my @F = split /\t/; next if $F[0] ne "vcpu"; my $ns = min($F[3] + $F[4], $to) - max($F[3], $from); $page{"Guest:$F[2] " . lc $F[5]} += $ns if $ns > 0 } }
-			$stat{$F[0]}{$F[1]} = $F[2];
-			END { for my $v (keys %stat) { my $s = $stat{$v}; my ($wall, $lost, $less) = (delete $s->{wall}, delete($s->{lost}) + delete $s->{not_recorded}, 0);
+	echo "\"$from $to\""
+	"$hyptrace" stat -q --json --show vcpus --time "$(printf '%d.%09d,%d.%09d' $((from / 1000000000)) $((from % 1000000000)) $((to / 1000000000)) $((to % 1000000000)))" \
+		tests/data/steal/trace.dat 2>/dev/null
+done | jq -r 'if type == "string" then . else .vcpus[] | .vcpu as $v | to_entries[] |
+	select(.key | test("^(guest|host|vmm|preempted|waking|halted|blocked|not_recorded|lost|wall)_ns$")) | "\($v) \(.key[:-3]) \(.value)" end' |
+	perl -MList::Util=min,max -lane '
+		BEGIN { open my $in, "<", shift; @spans = grep { $_->[0] eq "vcpu" } map { [split /\t/] } <$in> }
+		sub compare {
+			my (%page, $n);
+			for (@spans) { my $ns = min($_->[3] + $_->[4], $to) - max($_->[3], $from); $page{"Guest:$_->[2] " . lc $_->[5]} += $ns if $ns > 0 }
+			for my $v (keys %stat) { my $s = $stat{$v}; my ($wall, $lost, $less) = (delete $s->{wall}, delete($s->{lost}) + delete $s->{not_recorded}, 0);
 				for (keys %$s) { my $more = ($page{"$v $_"} // 0) - $s->{$_}; print "$v $_ $from,$to: $more" if $more < 0; $less += $more }
-				$n++; print "$v $from,$to: $less of $lost" if $less > $lost + $to - $from - $wall } print "none" if !$n }' "$from" "$to" "$tmp/spans"
-done >"$tmp/differ"
+				$n++; print "$v $from,$to: $less of $lost" if $less > $lost + $to - $from - $wall }
+			print "none" if !$n;
+		}
+		if (@F == 3) { $stat{$F[0]}{$F[1]} = $F[2]; next }
+		compare() if $to;
+		($from, $to, %stat) = @F;
+		END { compare() }' "$tmp/spans" >"$tmp/differ"
 is "$(grep -vc none "$tmp/differ") $(($(grep -c none "$tmp/differ") < 10))" "0 1" "in 30 windows stat --time agrees" || diag "$(head "$tmp/differ")"
 
 # ---- in Firefox, under the page's policy ------------------------------------------------------------------------
@@ -329,13 +334,12 @@ is "$(grep -vc none "$tmp/differ") $(($(grep -c none "$tmp/differ") < 10))" "0 1
 firefox=$(command -v firefox-esr || command -v firefox)
 if [ -n "$firefox" ]; then
 	view -q tests/data/stock/trace.dat
-	expected tests/data/stock/trace.dat | comparable >"$tmp/expected"
 	windows=$(windows)
 	mkdir "$tmp/firefox"
 	tests/tools/firefox-ask "$firefox" "$tmp/firefox" "$tmp/page.html" "const { data, sums } = page.hyptrace, said = [];
 		$(windows_script "$windows")
 		return said.join('\n');" | grep . | sort >"$tmp/page-sums"
-	window_sums "$windows" "$tmp/expected" | sort >"$tmp/sums.sorted"
+	window_sums "$windows" "$tmp/expected.stock-trace" | sort >"$tmp/sums.sorted"
 	[ "$(wc -l <"$tmp/sums.sorted")" -gt 100 ] && cmp -s "$tmp/page-sums" "$tmp/sums.sorted"
 	ok $? "Firefox: in 30 windows the page's sums are those of sql" || diag "$(diff "$tmp/sums.sorted" "$tmp/page-sums" | head)"
 else
@@ -374,13 +378,10 @@ asked_of_two() { # CODE
 }
 
 for file in stock/trace lab-protected steal/trace; do
-	path=tests/data/$file.dat
-	view -q "$path"
-	expected "$path" | comparable >"$tmp/expected"
+	view -q tests/data/$file.dat
 	windows=$(windows)
-	window_sums "$windows" "$tmp/expected" >"$tmp/sums"
 	asked "$(windows_script "$windows")" | grep . | sort >"$tmp/page-sums"
-	sort "$tmp/sums" >"$tmp/sums.sorted"
+	window_sums "$windows" "$tmp/expected.${file//\//-}" | sort >"$tmp/sums.sorted"
 	[ "$(wc -l <"$tmp/sums.sorted")" -gt 100 ] && cmp -s "$tmp/page-sums" "$tmp/sums.sorted"
 	ok $? "$file: in 30 windows the page's sums are those of sql" || diag "$(diff "$tmp/sums.sorted" "$tmp/page-sums" | head)"
 done
@@ -649,18 +650,19 @@ true
 true" "two recordings, side by side, with diff's verdicts"
 
 # Of every capture here, and of parts of them, the page shows what there is, and says what there is not.
-: >"$tmp/expected"
 echo 'const blocks = {};' >"$tmp/blocks.js"
 for path in tests/data/*.dat tests/data/*/*.dat; do
 	view -q --no-guests "$path"
 	[ "$status" = 0 ] || diag "$path: $(<"$tmp/err")"
-	perl -0777 -ne 'print "blocks[q] = \"$1\";\n" if m{id="data">([^<]*)<}' "$tmp/page.html" | sed "s|\[q\]|[\"$path\"]|" >>"$tmp/blocks.js"
-	data --head | PAGE=$path perl -MJSON::PP -0777 -ne 'my $h = decode_json($_); my %kinds; $kinds{$_->[0]} = 1 for @{ $h->{lanes} };
-		my $events = 0; $events += $_ for map { @$_ } @{ $h->{rates} };
-		my @no = ($events ? () : "No events:", $kinds{2} ? () : "No vCPUs:", $kinds{1} ? () : "No hypervisor:", $kinds{0} ? () : "No tasks:");
-		push @no, "The clock of $_->{name} has no bound:" for grep { $_->{guest} && !$_->{bound} } @{ $h->{machines} };
-		print "$ENV{PAGE} $events @no\n"' >>"$tmp/expected"
-done
+	sed -n "s|.*id=\"data\">\([^<]*\)<.*|blocks[\"$path\"] = \"\1\";|p" "$tmp/page.html" >>"$tmp/blocks.js"
+	echo "\"$path\""
+	data --head
+done >"$tmp/heads"
+jq -r 'if type == "string" then . else ([.lanes[][0]] | unique) as $kinds | ([.rates[][]] | add // 0) as $events |
+	[$events, (if $events > 0 then empty else "No events:" end), (({ "2": "vCPUs", "1": "hypervisor", "0": "tasks" } | to_entries[] |
+		select(.key | tonumber | IN($kinds[]) | not) | "No \(.value):")),
+		(.machines[] | select(.guest == 1 and (.bound // 0) == 0) | "The clock of \(.name) has no bound:")] | map(tostring) | join(" ") end' "$tmp/heads" |
+	paste -d ' ' - - >"$tmp/expected"
 BLOCKS=$tmp/blocks.js perl -0777 -pi -e 'BEGIN { open my $in, "<", $ENV{BLOCKS} or die; local $/; $blocks = <$in> }
 	s/<meta http-equiv="Content-Security-Policy"[^>]*>//; s{</body>}{"<script>$blocks</script></body>"}e' "$tmp/page.html"
 asked '
@@ -670,7 +672,7 @@ asked '
 		document.getElementById("about").replaceChildren();
 		showHead(one);
 		const missing = [...document.querySelectorAll("#about p")].map((line) => line.textContent).filter((text) => /^No |has no bound/.test(text));
-		said.push(path + " " + one.rates.flat().reduce((a, b) => a + b, 0) + " " + missing.map((text) => text.replace(/:.*/, ":")).join(" "));
+		said.push([path, one.rates.flat().reduce((a, b) => a + b, 0), ...missing.map((text) => text.replace(/:.*/, ":"))].join(" "));
 	}' | grep . >"$tmp/got"
 [ "$(wc -l <"$tmp/expected")" -gt 25 ] && same "$tmp/got" "$tmp/expected" "every capture gives a page that shows its events and says what is missing"
 
