@@ -7,13 +7,13 @@
 # A long recording, stopped half-way, is synchronised by the counters and then from its
 # files, by the windows alone.
 # HYPTRACE_LAB_SECONDS: of each recording (3; with 60 it takes half an hour);
-# HYPTRACE_LAB_LONG: of the long one, in protected mode (30; 0: none).
+# HYPTRACE_LAB_LONG: of the long one, in protected mode (20; 0: none).
 # HYPTRACE_LAB_MODES, HYPTRACE_LAB_ACTS: some of them only.
 # shellcheck disable=SC2154 # $output and friends come from lib.sh
 export minutes=9
 . "$(dirname "$0")/lib.sh"
 seconds=${HYPTRACE_LAB_SECONDS:-3}
-long=${HYPTRACE_LAB_LONG:-30}
+long=${HYPTRACE_LAB_LONG:-20}
 truth=$build/tests/integration/truth
 table=$tmp/table
 
