@@ -63,8 +63,7 @@ const char *errno_text(int error);
 bool is_word_char(char ch);
 /* Bytes of s up to the first that is none of them nor one of more; at most so many. */
 size_t word_len(const char *s, size_t most, const char *more);
-/* The choice that a kernel's file shows, "local [boot] mono": what its brackets have, of *n bytes; NULL: it
- * has none. */
+/* The *n bytes in brackets, as kernels show what is chosen: "local [boot] mono". NULL: there are none. */
 const char *chosen_word(const char *text, size_t len, size_t *n);
 /* Whether these bytes are such, up to 63 of them: what can be a name in the kernel. */
 bool is_word(const char *s, size_t len);

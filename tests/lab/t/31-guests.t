@@ -132,7 +132,7 @@ diag "trace-cmd / hyptrace, both with stock's agent: $(
 
 # ---- two guests at once ------------------------------------------------------------------
 
-# What makes guests busy ends within the recording, so that nothing more waits for them.
+# Ends what keeps the guests busy, before the recording ends: that would take longer beside it.
 quiet='sh -c "for i in 1 2; do /mnt/tests/lab/l1/guest exec \$i 60 rm -f /tmp/busy & done; wait"'
 
 # so that both have more to show than idle guests do in a second

@@ -103,7 +103,8 @@ guest() {
 }
 
 # run COMMAND-LINE: in L1, with what it printed in $output, what it said in
-# $stderr and its end in $status. What a test may pass in spite of is told: it took the time of within().
+# $stderr and its end in $status. A wait in vain and a command that is missing are printed
+# even where the test passes: each wait took all of its seconds.
 run() {
 	output=$(l1 "$*" 2>"$tmp/stderr")
 	status=$?
