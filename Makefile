@@ -291,7 +291,7 @@ decode = $(1:%=$(O)/lib/base/decode/%.o)
 util = $(1:%=$(O)/lib/base/%.o)
 $(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,conversion esr hcall hyp-printk id-table smccc symbols)
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc)
-$(O)/plugins/crosvm.so: $(call decode,crosvm)
+$(O)/plugins/crosvm.so: $(call decode,crosvm-lines)
 $(O)/plugins/hypertrace.so: $(call decode,mark-lines id-table)
 PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(call util,buf cursor field files strings escape)
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC -ffunction-sections -fdata-sections
@@ -319,7 +319,7 @@ $(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS) $(PKG_CFLAGS) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes,$(CFLAGS)) \
 		-std=c++17 -MMD -MP -c -o $@ $<
-KSHARK_WITH := $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o $(call decode,crosvm mark-lines id-table) \
+KSHARK_WITH := $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o $(call decode,crosvm-lines mark-lines id-table) \
 		$(O)/lib/spans/visits.o $(O)/lib/spans/exits.o $(O)/lib/spans/marks.o $(call util,buf cursor field files map strings escape)
 $(KSHARK_SO): $(KSHARK_OBJ) $(KSHARK_WITH)
 	$(call say,LD,$@)
@@ -358,7 +358,7 @@ $(O)/tests/tools/%: tests/tools/%.c
 		$(PKG_LIBS)
 # it shows the spans that KernelShark's plugin draws
 $(O)/tests/tools/loadkshark: private CFLAGS += $(KSHARK_CFLAGS)
-$(O)/tests/tools/loadkshark: $(filter %/scan.o %/shown.o,$(KSHARK_OBJ)) $(KSHARK_WITH)
+$(O)/tests/tools/loadkshark: $(filter %/row-spans.o %/shown.o,$(KSHARK_OBJ)) $(KSHARK_WITH)
 
 # a preload
 $(O)/tests/tools/%.so: tests/tools/%.c

@@ -3,7 +3,7 @@
  */
 #include "api/handle-priv.h"
 #include "api/handle.h"
-#include "ask/states/exits.h"
+#include "ask/states/exit-sums.h"
 #include "base/decode/esr.h"
 #include "sync/align.h"
 

@@ -95,7 +95,7 @@ uint64_t slice_events(const struct problem *p, uint64_t t0, uint64_t t1);
 /* Events in [t0, t1) and those of them outside if they were spread evenly, of CPUs with a thread. */
 double events_by_chance(const struct problem *p, const int *map, uint64_t t0, uint64_t t1, double *n);
 
-/* ---- map.c: which thread is which CPU's */
+/* ---- vcpu-map.c: which thread is which CPU's */
 
 /* No CPU has a thread. */
 void map_clear(struct problem *p);

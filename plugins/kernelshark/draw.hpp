@@ -4,7 +4,7 @@
 
 #include <kernelshark/KsPlugins.hpp>
 
-#include "scan.h"
+#include "row-spans.h"
 
 /*
  * Draws spans over a graph: the hypervisor's in a strip along its top, crosvm's and

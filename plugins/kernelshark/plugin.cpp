@@ -16,7 +16,7 @@
 #include <kernelshark/libkshark.h>
 
 #include "draw.hpp"
-#include "scan.h"
+#include "row-spans.h"
 
 /* Functions that KernelShark looks up by name. */
 extern "C" {

@@ -44,7 +44,7 @@ void spans_free(struct spans *s);
 /*
  * An event of the hypervisor or of KVM. Reasons, and ids of events, are enum hyp_reason, HYP_REASONS for
  * none. KVM's event of an exit that the hypervisor returned to the host for is the detail of that visit. An
- * exit with a reason, x86's (scan.c), lasts until the entry: SHOWN_HALT where it is X86_HALT.
+ * exit with a reason, x86's (row-spans.c), lasts until the entry: SHOWN_HALT where it is X86_HALT.
  */
 int spans_point(struct spans *s, const struct span_point *p);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decode/crosvm.h"
+#include "base/decode/crosvm-lines.h"
 #include "base/decode/esr.h"
 #include "base/decode/id-table.h"
 #include "base/decode/mark-lines.h"

@@ -32,7 +32,7 @@
 #include <kernelshark/libkshark.h>
 #include <kernelshark/libkshark-tepdata.h>
 
-#include "kernelshark/scan.h"
+#include "kernelshark/row-spans.h"
 #include "hyp-reason.h"
 
 static const char usage[] = "usage: loadkshark [-e BUFFER]... [-g] [-s] [-p PLUGIN.so] FILE.dat...\n"

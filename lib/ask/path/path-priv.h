@@ -34,7 +34,7 @@ struct path_span {
 	size_t pos; /* ... by the rows before */
 };
 
-/* ---- causes.c ---- */
+/* ---- path-chain.c ---- */
 
 /* From the event, or from now where that is later, to now; bound: at least. */
 void path_cause_add(struct path_search *s, const struct path_span *sp, const struct path_row *from,

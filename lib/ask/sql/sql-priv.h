@@ -97,10 +97,10 @@ struct sql {
 	unsigned int used,
 		filled; /* file-tables.c; bits of tables: the statement reads them, and they have rows */
 	bool filling;
-	struct sql_copy *copies; /* copy.c; of the statement that runs */
+	struct sql_copy *copies; /* join-copy.c; of the statement that runs */
 	bool copying;		 /* the scan that runs fills a copy */
 	bool numbers;		 /* a statement has asked for numbers of rows (rowid) */
-	struct sql_range bounds; /* perfetto.c: times of the first and the last event */
+	struct sql_range bounds; /* perfetto-functions.c: times of the first and the last event */
 	bool bounds_known;
 	struct sql_args args; /* args.c: those of args_id, for the next EXTRACT_ARG of the same */
 	int64_t args_id;      /* -1: none */
@@ -235,7 +235,7 @@ struct sql_table {
 	size_t n;
 	unsigned int orders;   /* 1 << ORDER_: those that it has */
 	unsigned int bytes;    /* of the files for a row, about */
-	unsigned int patience; /* so many scans are less work than a copy (copy.c) */
+	unsigned int patience; /* so many scans are less work than a copy (join-copy.c) */
 	bool sets;	       /* several rows have one id */
 	uint64_t counted;      /* the columns, as bits, that rows may be counted by: counted.c */
 	size_t size;	       /* of its cursor, which begins with a struct sql_cursor */

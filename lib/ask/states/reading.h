@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_READING_H
 #define HYPTRACE_READING_H
 
-#include "ask/states/exits.h"
+#include "ask/states/exit-sums.h"
 #include "ask/states/markers.h"
 #include "ask/states/states.h"
 

@@ -205,7 +205,7 @@ struct pft {
 	size_t room;
 };
 
-/* ---- what all imports share: import.c, guess.c ----------------------------------------- */
+/* ---- what all imports share: import-capture.c, guess.c ----------------------------------------- */
 
 #define IMPORT_PAGE 4096
 

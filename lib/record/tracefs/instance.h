@@ -109,7 +109,7 @@ int instance_systems(const struct instance *i, struct strlist *out);
 /* Lost events (overrun, commit overrun, dropped) of a CPU by its stats file. */
 int instance_lost(const struct instance *i, unsigned int cpu, uint64_t *lost);
 
-/* ---- watch.c ------------------------------------------------------------------------------- */
+/* ---- region-watch.c ------------------------------------------------------------------------------- */
 
 /*
  * Times at which tracing was off between regions: an instance of its own, always on, records the events

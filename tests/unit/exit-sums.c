@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "ask/states/exits.h"
+#include "ask/states/exit-sums.h"
 
 static struct exits_row row(enum exits_table table, size_t vcpu, uint64_t key, uint32_t info)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_CROSVM_H
-#define HYPTRACE_CROSVM_H
+#ifndef HYPTRACE_CROSVM_LINES_H
+#define HYPTRACE_CROSVM_LINES_H
 
 #include "base/std.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_SCAN_H
-#define HYPTRACE_SCAN_H
+#ifndef HYPTRACE_ROW_SPANS_H
+#define HYPTRACE_ROW_SPANS_H
 
 #include <kernelshark/libkshark-model.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Reads spans out of the rows that KernelShark has loaded, stream by stream. */
-#include "scan.h"
+#include "row-spans.h"
 
 #include <kernelshark/libkshark-tepdata.h>
 #include <trace-cmd.h>

@@ -2,7 +2,7 @@
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
 #include <string.h>
 
-#include "ask/states/exits.h"
+#include "ask/states/exit-sums.h"
 #include "ask/states/states.h"
 #include "base/decode/esr.h"
 #include "base/decode/smccc.h"

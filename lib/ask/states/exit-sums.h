@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef HYPTRACE_EXITS_H
-#define HYPTRACE_EXITS_H
+#ifndef HYPTRACE_EXIT_SUMS_H
+#define HYPTRACE_EXIT_SUMS_H
 
 #include "ask/states/pass.h"
 #include "ask/states/tally.h"
@@ -80,7 +80,7 @@ const char *exits_name(const struct exits *e, size_t input, enum exits_table tab
 /* The same of an exit's `why` as a tally has it. */
 const char *exits_kind_name(const struct exits *e, size_t input, uint64_t kind, char out[EXITS_NAME_MAX]);
 
-/* ---- rows and keys, for exits.c and its test ------------------------------------------------------ */
+/* ---- rows and keys, for exit-sums.c and its test ------------------------------------------------------ */
 
 /*
  * info of EXITS_REASON: 0: x86, the key is exit_reason with isa in the upper half; else arm64, the key
