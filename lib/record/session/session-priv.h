@@ -10,7 +10,7 @@
 #include "record/session/guests.h"
 #include "base/clock.h"
 
-/* Shared by session.c (the road), prepare.c (its first part) and killed.c. */
+/* Shared by session.c (the road), prepare.c (its first part) and recover-killed.c. */
 
 struct session_track {
 	struct source *source;
