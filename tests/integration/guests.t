@@ -20,7 +20,7 @@ fake_agent=$build/tests/integration/fake-agent
 tree=$tmp/tracefs
 dat=$tmp/out/trace.dat
 export HYPTRACE_TRACING_DIR=$tree
-export ASAN_OPTIONS=detect_leaks=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1
 ulimit -Sn 256 # descriptors; cpus-1024 wants more
 patient=20 impatient=2 # --guest-timeout where an answer comes, and where none does
 limit=60
