@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # hyptrace doctor, and record without options, on FAKE trees: a /proc with VMs, a VMM's
-# vsock socket as a script, and tracefs as plain files. The real thing: tests/lab/t/40-list.t.
+# vsock socket as a script, and tracefs as plain files. The real thing: tests/lab/t/29-list.t.
 . tests/integration/lib.sh
 
 hyptrace=$build/hyptrace

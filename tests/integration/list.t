@@ -3,7 +3,7 @@
 # hyptrace list on FAKE trees: a /proc with one VM of each VMM, Android's `vm`
 # tool as a script, and tracefs as plain files. QEMU's and kvmtool's shapes were captured
 # on the arm64 pKVM host of the lab (Linux 7.2, QEMU 7.2); the others' are written by
-# their sources. The real thing: tests/lab/t/40-list.t and 41-vmm.t.
+# their sources. The real thing: tests/lab/t/29-list.t and 41-vmm.t.
 . tests/integration/lib.sh
 
 hyptrace=$build/hyptrace

@@ -8,7 +8,7 @@ export minutes=7
 
 # Both agents in each guest: trace-cmd's at its port, ours beside it.
 stock=823 ours=824
-vm_up -m protected -g 2 -c 2,4 -a "sh -c 'hyptrace-agent -v -D -p $ours; exec trace-cmd agent'"
+shared=1 vm_up -m protected -g 2 -c 2,4 -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
 
 # guest2 COMMAND-LINE: in the second guest
 guest2() {

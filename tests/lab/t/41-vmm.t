@@ -85,8 +85,8 @@ run 'hyptrace record -e kvm -A web -e sched -o /mnt/out/no.dat -- true'
 refused "no VM is named 'web' here; there are: .*shop" "its old name is nobody's"
 
 args=$(printf -- ' -A %s -e sched' "${names[@]}" shop)
-# three guests on two emulated CPUs take seconds to their first events
-capture all.dat "hyptrace record --guest-timeout 100s -B hyp -e kvm -o /mnt/out/all.dat$args -- sleep 9"
+# three guests on two emulated CPUs take a while to their first events
+capture all.dat "hyptrace record --guest-timeout 100s -B hyp -e kvm -o /mnt/out/all.dat$args -- sleep 5"
 recorded "they are recorded by their names"
 diag "$stderr"
 has kt && guest_of all kt "kvmtool"

@@ -17,10 +17,7 @@ long=${HYPTRACE_LAB_LONG:-20}
 truth=$build/tests/integration/truth
 table=$tmp/table
 
-# The guests get the little program along with their root.
-export HYPTRACE_LAB_VCPUS=2,4 HYPTRACE_LAB_L2_OVERLAY=$tmp/overlay
-mkdir -p "$tmp/overlay/usr/bin"
-"${CROSS_COMPILE:-aarch64-linux-gnu-}gcc" -static -O2 -o "$tmp/overlay/usr/bin/clockshots" tests/lab/clockshots.c || {
+"${CROSS_COMPILE:-aarch64-linux-gnu-}gcc" -static -O2 -o "$tmp/clockshots" tests/lab/clockshots.c || {
 	echo "Bail out! clockshots does not build"
 	exit 1
 }
@@ -30,9 +27,10 @@ guest_n() {
 }
 
 begin_shots() {
-	cp "$tmp/overlay/usr/bin/clockshots" "$out/"
-	l1 '/mnt/out/clockshots host 3000 >/tmp/host.shots 2>&1 &'
-	for n in 1 2; do guest_n $n '(clockshots guest 3000 >/tmp/shots 2>&1 &)'; done
+	cp "$tmp/clockshots" "$out/"
+	l1 'for n in 1 2; do cp /mnt/out/clockshots /run/guest$n/x/; done
+		/mnt/out/clockshots host 3000 >/tmp/host.shots 2>&1 &'
+	for n in 1 2; do guest_n $n 'cp /run/host/clockshots /tmp && (/tmp/clockshots guest 3000 >/tmp/shots 2>&1 &)'; done
 }
 
 end_shots() {
@@ -105,7 +103,7 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 	usual='plain stop signal busy'
 	[ "$mode" = protected ] || usual='plain stop' long=0
 	read -ra acts <<<"${HYPTRACE_LAB_ACTS:-$usual}"
-	vm_up -m "$mode" -g 2 -w 0.2 -a hyptrace-agent
+	shared=1 vm_up -w 0.2 -g 2 -c 2,4 -m "$mode" -a hyptrace-agent
 	begin_shots
 	for a in "${acts[@]}"; do
 		one "counter-$a" counter "$a"
@@ -141,7 +139,6 @@ p:mine/wake wake_up_process" "$mode: kill -9 and recover take the probe away, an
 	line=$("$truth" "$out/ptp-Guest.dat" "$out/host.shots" "$out/guest1.shots" 2>&1)
 	like "$line" '^method - .* error' "$mode: ptp's error is known"
 	printf '%-9s %d vCPUs  %-12s %s\n' "$mode" 2 "stock ptp" "$line" >>"$table"
-	lab down "$vm"
 done
 
 # Bounds are made of how long things take, which load widens. The counter's: what reading

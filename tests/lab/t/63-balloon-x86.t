@@ -8,8 +8,6 @@
 hyptrace=$build/hyptrace
 copy_hyptrace "$tmp/out/own"
 HYPTRACE_LAB_GUEST_ARGS="-smp 1 -device virtio-balloon-pci" x86 run -a tests/lab/l2/refill -o "$tmp/out" -- '
-	few="grep -E \" [tT] (schedule|kvm_vcpu)\" /proc/kallsyms"
-	eval "$few" >/run/kallsyms; mount --bind /run/kallsyms /proc/kallsyms
 	cp -r own /tmp/own; cd /tmp
 	record() { # NAME COMMAND
 		own/ld.so --library-path own own/hyptrace record --guest-timeout 60 -o "$1.dat" -b 16384 \

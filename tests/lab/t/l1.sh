@@ -86,11 +86,10 @@ state() (
 	for dir in . ./instances/*; do
 		[ ! -r "$dir/show_event_triggers" ] || listed+=(! -path "$dir/events/*/*")
 	done
-	find . -printf '%y %m %p\n' | sort
-	find . -type f -perm -u+r ! -name trace ! -name 'trace_pipe*' ! -name 'snapshot*' \
+	find . -printf '%y %m %p\n' -type f -perm -u+r ! -name trace ! -name 'trace_pipe*' ! -name 'snapshot*' \
 		! -name stats ! -name '*_profile' ! -name saved_cmdlines ! -name touched_functions \
-		! -name format ! -name id ! -name hist ! -name 'available_filter_*' "${listed[@]}" -print0 |
-		sort -z | xargs -0 grep -Hs ''
+		! -name format ! -name id ! -name hist ! -name 'available_filter_*' "${listed[@]}" -fprint0 /tmp/state.files | sort
+	sort -z /tmp/state.files | xargs -0 grep -Hs ''
 )
 
 # both_have FILE BYTES: the recorder has read as much of the host and of the hypervisor

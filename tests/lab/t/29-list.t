@@ -3,10 +3,8 @@
 # hyptrace list on the pKVM host: its guests, their vCPU threads in each way to
 # find them, whether an agent listens, and the hypervisor's buffer.
 . "$(dirname "$0")/lib.sh"
-
-# its third guest computes beside the other two
-export HYPTRACE_LAB_CPUS=4
-vm_up -g 2
+# as 31-guests.t, which goes on with these guests and ends them
+shared=1 vm_up -m protected -g 2 -c 2,4 -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
 
 # Decodes the JSON in $output and prints what the Perl expression says of $j.
 json() {
@@ -23,14 +21,16 @@ recorded "list --guests works, and says nothing else"
 is "$stderr" "" "silently"
 is "$(json "$guests")" "\
 Guest QEMU 3 listens 0:name,1:name
-Guest2 QEMU 4 listens 0:name,1:name" "names, CIDs, agents and vCPUs of two guests"
+Guest2 QEMU 4 listens 0:name,1:name,2:name,3:name" "names, CIDs, agents and vCPUs of two guests"
 is "$(json "$threads" | while read -r pid tid _; do echo "cat /proc/$pid/task/$tid/comm; "; done | xargs -0 -I{} "$lab" exec "$vm" {})" "\
 CPU 0/KVM
 CPU 1/KVM
 CPU 0/KVM
-CPU 1/KVM" "the threads are the vCPUs'"
+CPU 1/KVM
+CPU 2/KVM
+CPU 3/KVM" "the threads are the vCPUs'"
 
-run 'hyptrace list --guests --probe=824 --json'
+run 'hyptrace list --guests --probe=825 --json'
 is "$(json 'map { "$_->{agent}\n" } @{$j->{guests}}')" $'refused\nrefused' "nothing listens on another port"
 run 'for i in 1 2 3; do hyptrace list --guests --probe >/dev/null; done; hyptrace list --guests --probe --json'
 is "$(json 'map { "$_->{agent}\n" } @{$j->{guests}}')" $'listens\nlistens' "the agents have survived the probes"
@@ -69,7 +69,7 @@ run 'rm -f /tmp/trace*.dat'
 
 run 'hyptrace list --json'
 is "$(json 'join " ", map { $j->{buffers}[0]{$_} } qw(kind path layout clock cpus events_on)')" \
-	"hypervisor remotes/hypervisor text boot 4 0" "the hypervisor's buffer"
+	"hypervisor remotes/hypervisor text boot 2 0" "the hypervisor's buffer"
 is "$(json 'scalar @{$j->{guests}}')" 2 "the third guest is gone"
 run 'hyptrace list --events "hyp_*"'
 is "$output" $'hypervisor  hypervisor:hyp_enter\nhypervisor  hypervisor:hyp_exit' "the hypervisor's events"
