@@ -38,7 +38,9 @@ fails() { # STATUS PATTERN NAME OPTION...
 # "Tracing Interruption Between Host and Guest", line by line and by hand, without the probe
 # kp_tun_get_user and sched_stat_runtime, which no pair needs.
 standard=$tmp/standard.dat vhost=$tmp/vhost.dat
-make_trace $arm "$standard" <<'E'
+# This one has the formats of all events.
+"$build/tests/integration/make-trace" "$standard" $arm - <<'E'
+cpus 8
 task 1353 qemu-system-aar
 task 1361 qemu-system-aar
 7593.923907 6 1361 kvm_exit ret=2 esr_ec=0x24 vcpu_pc=0xfffffff00872cd74
