@@ -33,8 +33,8 @@ names() { # FILE...
 	local query
 
 	for query in "SELECT name FROM threads" "SELECT name FROM machines" "SELECT path FROM machines" "SELECT node FROM recordings"; do
-		"$hyptrace" sql -q --json "$@" "$query" | jq -r '.rows[][] // empty'
-	done | grep -vxE 'host|<idle>|swapper/[0-9]+' | sort -u
+		"$hyptrace" sql -q --json "$@" "$query"
+	done | jq -r '.rows[][] // empty' | grep -vxE 'host|<idle>|swapper/[0-9]+' | sort -u
 }
 
 # The names that the values of rows have, as words. Recorders and states of a vCPU have words of their own, and no
@@ -43,7 +43,7 @@ named() { # NAMES ROWS
 	perl -e 'open my $n, "<", shift; chomp(my @names = <$n>);
 		while (<>) {
 			$seen{$1} = 1 if m{machine=([^/ ]*)};
-			while (/"([^"]+)":"(?!-?\d+")((?:[^"\\]++|\\.)*+)"/g) { $seen{$2} = 1 unless $1 =~ /^(?:program|state|by)$/ }
+			$seen{$_} = 1 for /(?<!"program)(?<!"state)(?<!"by)":"(?!-?\d+")((?:[^"\\]++|\\.)*+)"/g;
 		}
 		my $all = join "\n", keys %seen;
 		for my $name (@names) {

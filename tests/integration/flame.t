@@ -298,16 +298,17 @@ like "$(flame --svg - "$tmp/idle.dat")" '>idle.dat: time in the hypervisor<' "..
 
 # A slow reference: time from hyp_enter to the CPU's next hyp_exit, of real captures.
 by_reason() { # FILE
-	"$hyptrace" export --json "$@" 2>/dev/null | perl -MJSON::PP -e 'my (%in, %sum, %runs, $last);
-		my @all = map { decode_json($_) } <>;
+	"$hyptrace" export --json "$@" 2>/dev/null | jq -r '[.event, .time, .cpu, .pid, .comm, .info, .fields.next_pid] | @tsv' |
+		perl -e 'my (%in, %sum, %runs, $last);
+		my @all = map { chomp; my %e; @e{qw(event time cpu pid comm info next_pid)} = split /\t/, $_, -1; \%e } <>;
 		$_->{event} && $_->{event} !~ /^hyp_/ and $last = $_->{time} for @all;
 		for my $e (@all) {
-			$runs{ $e->{cpu} } = $e->{fields}{next_pid} if ($e->{event} // "") eq "sched_switch";
-			($e->{event} // "") =~ /^hyp_(enter|exit)$/ or next;
+			$runs{ $e->{cpu} } = $e->{next_pid} if $e->{event} eq "sched_switch";
+			$e->{event} =~ /^hyp_(enter|exit)$/ or next;
 			if ($1 eq "enter") {
 				my ($reason) = $e->{info} =~ /reason=(\w+)/;
 				my $machine = "host";
-				my $task = $e->{comm} // "[unknown]-$e->{pid}";
+				my $task = $e->{comm} || "[unknown]-$e->{pid}";
 				my $idle = defined $runs{ $e->{cpu} } && !$runs{ $e->{cpu} } && $e->{time} <= $last;
 				$task = "[unknown]" if !$e->{pid};
 				$in{ $e->{cpu} } = [ $e->{pid} || !$idle ? "$machine;$task;[hyp];$reason" : undef, $e->{time} ];

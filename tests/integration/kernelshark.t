@@ -44,12 +44,13 @@ read($f, my $head, 100) == 100 or exit 1;
 my @h = unpack("N25", $head);
 my ($size, $width, $height, $stride, $colours) = @h[0, 4, 5, 12, 19];
 seek($f, $size + 12 * $colours, 0);
-my $ours = join "|", map { quotemeta pack("C3", reverse split / /) } keys %name;
+%name = map { pack("C3", reverse split / /) => $name{$_} } keys %name; # as the pixels' bytes are
+my $ours = join "|", map { quotemeta } keys %name;
 my (@strips, $open, $black, %mark, %seen);
 my ($above, $line, @shown) = ("", 0); # the row before: has it a graph's line, our colours in it
 for my $y (0 .. $height - 1) {
 	read($f, my $row, $stride) == $stride or exit 1;
-	my (%runs, $last, $from);
+	my %runs;
 	if ($row eq $above) { # as most are: what it shows is known
 		$black++ if $line;
 		$strips[-1]{rows}[0]++ if $open;
@@ -58,19 +59,16 @@ for my $y (0 .. $height - 1) {
 	}
 	$above = $row;
 	@shown = ();
-	$line = $row =~ /\xff{3}.(?:\0{3}.){400,}\xff{3}./s;
+	$line = $row =~ /(?<=\xff{3}.)(?:\0{3}.){400,}\xff{3}./s; # so it is looked for where there is black
 	$black++ if $line;
+	next if $what eq "black";
 	if ($row !~ /$ours/o) { $open = 0; next }
-	my @px = unpack("(a4)*", substr($row, 0, 4 * $width));
-	for my $x (0 .. $width) {
-		my $p = $x < $width ? $px[$x] : "";
-		next if $x && $p eq $last;
-		if ($x) {
-			my $n = $name{join " ", reverse unpack("C3", $last)};
-			push @shown, $n if $n;
-			push @{$runs{$n}}, [$from, $x] if $n && ($n =~ /mark/ || $x - $from > 2);
-		}
-		($last, $from) = ($p, $x);
+	my $pixels = substr($row, 0, 4 * $width);
+	while ($pixels =~ /\G(...)(.)(?:\1\2)*/gs) { # those side by side that are alike
+		my $n = $name{$1} or next;
+		my ($from, $x) = ($-[0] / 4, $+[0] / 4);
+		push @shown, $n;
+		push @{$runs{$n}}, [$from, $x] if $n =~ /mark/ || $x - $from > 2;
 	}
 	$seen{$_}++ for @shown;
 	for my $n ("mark-A", "mark-B") { # through all strips

@@ -38,7 +38,9 @@ fails() { # STATUS PATTERN NAME OPTION...
 # "Tracing Interruption Between Host and Guest", line by line and by hand, without the probe
 # kp_tun_get_user and sched_stat_runtime, which no pair needs.
 standard=$tmp/standard.dat vhost=$tmp/vhost.dat
-make_trace $arm "$standard" <<'E'
+# This one has the formats of all events.
+"$build/tests/integration/make-trace" "$standard" $arm - <<'E'
+cpus 8
 task 1353 qemu-system-aar
 task 1361 qemu-system-aar
 7593.923907 6 1361 kvm_exit ret=2 esr_ec=0x24 vcpu_pc=0xfffffff00872cd74
@@ -660,28 +662,22 @@ ok $? "... which made a picture"
 
 # The last FROM before each TO by key over hyptrace export --json: count, total, min, max
 reference() { # FROM TO KEY-OF-FROM KEY-OF-TO FILE...
-	local rule=("$1" "$2" "$3" "$4")
-
-	shift 4
-	"$hyptrace" export -q --json "$@" 2>/dev/null | perl -MJSON::PP -e '
-		my ($from, $to, $a, $b) = splice @ARGV, 0, 4;
-		my $json = JSON::PP->new->utf8;
+	"$hyptrace" export -q --json "${@:5}" 2>/dev/null | jq -r --arg a "$3" --arg b "$4" '
+		def key($k): if $k == "common_pid" then .pid elif $k == "common_cpu" then .cpu else .fields[$k] end;
+		[.guest // "host", .buffer, .cpu, .lost, .time, .system, .event, key($a), key($b)] | @tsv' | perl -e '
+		my ($from, $to) = @ARGV;
 		my ($n, $sum, $min, $max) = (0, 0, "", "");
 		my (%open, %last, @lost, @pairs);
 		while (<STDIN>) {
-			my $e = $json->decode($_);
-			my $m = $e->{guest} // "host";
-			my $cpu = "$m $e->{buffer} $e->{cpu}";
-			push @lost, [ $m, $last{$cpu} // 0, $e->{time} // 1e18, ($e->{system} // "") =~ /^hyp/ ] if $e->{lost};
-			next if !defined $e->{event};
-			$last{$cpu} = $e->{time};
-			my $key = sub {
-				my $k = shift;
-				"$m " . ($k eq "common_pid" ? $e->{pid} : $k eq "common_cpu" ? $e->{cpu} : $e->{fields}{$k});
-			};
-			my $begin = $e->{event} eq $to ? delete $open{$key->($b)} : undef;
-			push @pairs, [ $m, $begin, $e->{time} ] if defined $begin;
-			$open{$key->($a)} = $e->{time} if $e->{event} eq $from;
+			chomp;
+			my ($m, $buffer, $of, $lost, $time, $system, $event, $a, $b) = split /\t/, $_, -1;
+			my $cpu = "$m $buffer $of";
+			push @lost, [ $m, $last{$cpu} // 0, $time || 1e18, $system =~ /^hyp/ ] if $lost;
+			next if $event eq "";
+			$last{$cpu} = $time;
+			my $begin = $event eq $to ? delete $open{"$m $b"} : undef;
+			push @pairs, [ $m, $begin, $time ] if defined $begin;
+			$open{"$m $a"} = $time if $event eq $from;
 		}
 		my $hyp = $from =~ /^hyp/;
 		for my $p (@pairs) {
@@ -691,7 +687,7 @@ reference() { # FROM TO KEY-OF-FROM KEY-OF-TO FILE...
 			$min = $d if $min eq "" || $d < $min;
 			$max = $d if $max eq "" || $d > $max;
 		}
-		print join ",", $n, $sum, $min, $max;' "${rule[@]}"
+		print join ",", $n, $sum, $min, $max;' "$1" "$2"
 }
 
 compare() { # FROM TO KEY KEY-OF-FROM KEY-OF-TO FILE...
@@ -713,15 +709,15 @@ compare irq_handler_entry irq_handler_exit irq irq irq tests/data/guest/trace-Gu
 compare kvm_exit kvm_entry cpu common_cpu common_cpu tests/data/functions/trace.dat
 
 # two machines: the capture with offsets and bounds of hyptrace sync
-theirs=$("$hyptrace" export -q --json "${both[@]}" 2>/dev/null | perl -MJSON::PP -e '
-	my $json = JSON::PP->new->utf8;
+theirs=$("$hyptrace" export -q --json "${both[@]}" 2>/dev/null | jq -r '[.guest, .event, .pid, .cpu, .time] | @tsv' | perl -e '
 	my %vcpu = (113 => 0, 114 => 1);
 	while (<STDIN>) {
-		my $e = $json->decode($_);
-		if (!$e->{guest} && $e->{event} eq "kvm_entry") {
-			$open{$vcpu{$e->{pid}}} = $e->{time};
-		} elsif ($e->{guest} && $e->{event} eq "irq_handler_entry" && (my $t = delete $open{$e->{cpu}})) {
-			my $d = $e->{time} - $t;
+		chomp;
+		my ($guest, $event, $pid, $cpu, $time) = split /\t/;
+		if (!$guest && $event eq "kvm_entry") {
+			$open{$vcpu{$pid}} = $time;
+		} elsif ($guest && $event eq "irq_handler_entry" && (my $t = delete $open{$cpu})) {
+			my $d = $time - $t;
 			$n++; $sum += $d;
 			$min = $d if !defined $min || $d < $min;
 			$max = $d if $d > $max;

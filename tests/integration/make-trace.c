@@ -21,10 +21,17 @@ static void take_lines(FILE *in)
 	}
 }
 
+static bool is_wanted(const char *system)
+{
+	return !maker.systems || !strcmp(system, "ftrace") || words_have(maker.systems, system);
+}
+
 static void take_formats(const char *path)
 {
 	struct reader *r;
 	const struct reader_info *info;
+	struct dat_system *kept;
+	size_t n = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	must(fd < 0 ? -errno : reader_open(&r, fd, NULL));
@@ -33,7 +40,15 @@ static void take_formats(const char *path)
 	maker.file.version = 7;
 	maker.file.compression = "none";
 	for (size_t i = 0; i < info->n_formats; i++)
-		add_event(info->formats[i].system, info->formats[i].text);
+		if (is_wanted(info->formats[i].system))
+			add_event(info->formats[i].system, info->formats[i].text);
+	kept = calloc(maker.file.n_systems + 1, sizeof(*kept));
+	must(kept ? 0 : -ENOMEM);
+	for (size_t i = 0; i < maker.file.n_systems; i++)
+		if (is_wanted(maker.file.systems[i].name))
+			kept[n++] = maker.file.systems[i];
+	maker.file.systems = kept;
+	maker.file.n_systems = n;
 	maker.n_formats = maker.n_events;
 }
 

@@ -22,14 +22,15 @@ rows() { # DIR
 	(cd "$1" && find * -name '*.parquet' -print0 | sort -z | xargs -0 "$build/tests/tools/parquetread")
 }
 
-# The same by queries: numbers are of 64 bits, which the reader prints as strings
+# The same by queries: numbers are of 64 bits, which the reader prints as strings. A number comes after its column's
+# name; quotes in a text come after a backslash.
 queries() { # TABLES FILE...
 	local table tables=$1
 	shift
 
 	for table in $tables; do
-		"$hyptrace" sql -q --json "$@" "SELECT * FROM $table" | sed -n 's/^    \({.*}\),\?$/\1/p' |
-			perl -pe 's/("(?:[^"\\]|\\.)*")|(-?\d+)/defined $2 ? "\"$2\"" : $1/ge; s/^/table='"$table"' /'
+		"$hyptrace" sql -q --json "$@" "SELECT * FROM $table" |
+			perl -ne 'next if !s/^    (\{.*\}),?$/$1/; s/(?<!\\)":\K(-?\d+)/"$1"/g; print "table='"$table"' $_"'
 	done
 }
 

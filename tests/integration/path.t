@@ -345,7 +345,7 @@ ends "unknown after 150.0us: what it had waited for lies before the recording's 
 # Each event of each chain is in the report, at its time; hops join, and make up the whole.
 export TRACEEVENT_PLUGIN_DIR=$build/plugins
 check_real() { # NAME HOST GUEST HOPS
-	local n all="" wrong="" hops=0 chains=0 event
+	local n all="" wrong="" hops=0 chains=0 event end length joined
 
 	"$hyptrace" report -t "$2" "$3" >"$tmp/report"
 	for event in sched_switch@Guest sched_waking@Guest sched_switch@host sched_waking@host; do
@@ -353,16 +353,19 @@ check_real() { # NAME HOST GUEST HOPS
 			path --at $event --nth $n --json "$2" "$3"
 			[ $status = 0 ] || break
 			chains=$((chains + 1))
-			all="$all $(jq -r '.end[0].end | sub(" "; "-")' <<<"$out")"
-			hops=$((hops + $(jq '.path | length' <<<"$out")))
-			jq -e '([.path[].duration_ns] | add // 0) == .end[0].duration_ns and
-				([.path[].to][1:] == [.path[].from][:-1]) and all(.path[]; .duration_ns > 0)' \
-				<<<"$out" >"$tmp/ok" || wrong="$wrong $event:$n:sum"
-			while IFS=$'\t' read -r cpu time name text; do
-				[ "$name" = "not recorded" ] && continue
-				grep -F "[$(printf %03d "$cpu")]" "$tmp/report" | grep -F " $time: $name: " |
-					grep -qF -e "$text" || wrong="$wrong $event:$n:$time"
-			done < <(jq -r '.events[] | [.cpu, .time, .event, .text] | @tsv' <<<"$out")
+			{
+				IFS=$'\t' read -r end length joined
+				all="$all ${end/ /-}"
+				hops=$((hops + length))
+				[ "$joined" = true ] || wrong="$wrong $event:$n:sum"
+				while IFS=$'\t' read -r cpu time name text; do
+					[ "$name" = "not recorded" ] && continue
+					grep -F "[$(printf %03d "$cpu")]" "$tmp/report" | grep -F " $time: $name: " |
+						grep -qF -e "$text" || wrong="$wrong $event:$n:$time"
+				done
+			} < <(jq -r '[.end[0].end, (.path | length), (([.path[].duration_ns] | add // 0) == .end[0].duration_ns and
+				([.path[].to][1:] == [.path[].from][:-1]) and all(.path[]; .duration_ns > 0))],
+				(.events[] | [.cpu, .time, .event, .text]) | @tsv' <<<"$out")
 		done
 	done
 	is "$wrong" "" "$1: the events of $hops hops of $chains chains are in the report, and hops join"

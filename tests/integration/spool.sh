@@ -52,7 +52,7 @@ recover() {
 contents() {
 	(
 		cd "$1" && find . -printf '%p %y %l %U %m %n\n' | sort
-		find . -type f -print0 | sort -z | xargs -0 -r sha256sum
+		find . -type f -print0 | sort -z | xargs -0 -r b2sum
 	)
 }
 

@@ -74,8 +74,12 @@ sub compare {
 	my ($wrong, $same) = (0, 0);
 
 	for my $task (keys %$of) {
+		my @others = @{ $in->{$task} // [] }; # in order of their begins, as those of $of are
+
 		for my $x (@{ $of->{$task} }) {
-			for my $y (@{ $in->{$task} // [] }) {
+			shift @others while @others && $others[0][2] <= $x->[1];
+			for my $y (@others) {
+				last if $y->[1] >= $x->[2];
 				my $from = $x->[1] > $y->[1] ? $x->[1] : $y->[1];
 				my $to = $x->[2] < $y->[2] ? $x->[2] : $y->[2];
 

@@ -12,13 +12,11 @@ lines() {
 	echo 'event sched:sched_switch pid_t prev_pid; long prev_state; pid_t next_pid | "%d", REC->next_pid'
 	echo 'event sched:sched_stat_runtime pid_t pid; u64 runtime | "%d %llu", REC->pid, REC->runtime'
 	echo 'event timer:hrtimer_expire_entry u64 now | "%llu", REC->now'
-	"$hyptrace" export -q --no-guests --json "$1" | perl -MJSON::PP -ne '
-		my $e = decode_json($_);
-		my $f = $e->{fields};
-		my $at = sprintf "%d %d %d %s", int($e->{time} * 2.4), $e->{cpu}, $e->{pid}, $e->{event} // "";
-		print "$at prev_pid=$f->{prev_pid} prev_state=$f->{prev_state} next_pid=$f->{next_pid}\n" if $at =~ /sched_switch$/;
-		print "$at pid=$f->{pid} runtime=$f->{runtime}\n" if $at =~ /sched_stat_runtime$/;
-		print "$at now=$f->{now}\n" if $at =~ /hrtimer_expire_entry$/;'
+	"$hyptrace" export -q --no-guests --json "$1" | jq -r '
+		{ sched_switch: "prev_pid=\(.fields.prev_pid) prev_state=\(.fields.prev_state) next_pid=\(.fields.next_pid)",
+			sched_stat_runtime: "pid=\(.fields.pid) runtime=\(.fields.runtime)",
+			hrtimer_expire_entry: "now=\(.fields.now)" }[.event // ""] as $values |
+		select($values) | "\(.time * 2.4 | floor) \(.cpu) \(.pid) \(.event) \($values)"'
 }
 
 make() { "$build/tests/integration/make-trace" "$1" - || diag "cannot make $1"; }

@@ -20,6 +20,7 @@
  *   lost CPU N		events lost before the CPU's next record; 0: an unknown number
  *   buffer NAME	the records that follow go there; at first into the main buffer
  *   cpus N		of each buffer (4); those above 7 are empty
+ *   systems NAME...	of a FORMATS.dat that follows, ftrace's formats and theirs, not all
  *   id HEX | guest NAME HEX [CPU:PID]... | shift HEX [NS [BOUND [PPM]]]
  *	TRACEID, a GUEST of one, TIME_SHIFT against one with its bound in ns, and what it grows by
  *   wall TRACE UTC SLACK MAX EST TAI
@@ -76,7 +77,7 @@ static struct {
 	struct dat_file file;
 	struct dat_options options;
 	struct buf cmdlines, kallsyms, printk, wall;
-	const char *clock;
+	const char *clock, *systems;
 	uint32_t n_cpus;
 	size_t cut, least;
 } maker = { .file = { .version = 7, .page_size = 4096 }, .clock = "mono", .n_cpus = 4, .cut = SIZE_MAX };
@@ -569,6 +570,8 @@ static inline void maker_line(char *line)
 		maker.n_cpus = (uint32_t)strtoul(rest, NULL, 0);
 		if (!maker.n_cpus || maker.n_cpus > MAKER_CPUS_MAX)
 			die(line);
+	} else if ((rest = after(line, "systems"))) {
+		maker.systems = strdup(rest);
 	} else if ((rest = after(line, "id"))) {
 		must(dat_options_add_traceid(&maker.options, strtoull(rest, NULL, 16)));
 	} else if ((rest = after(line, "guest"))) {

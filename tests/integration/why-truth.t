@@ -141,8 +141,8 @@ sub stamp { sprintf '%d.%09d', $_[0] / 1e9, $_[0] % 1e9 }
 sub write_file {
 	my ($name, $formats, $head, $clock, @buffers) = @_;
 
-	open my $f, '|-', "$build/tests/integration/make-trace", "$tmp/$name", "tests/data/$formats", '-' or die;
-	print $f "cpus 8\nclock mono\n$head";
+	open my $f, '|-', "$build/tests/integration/make-trace", "$tmp/$name", 'tests/integration/events/latency', "tests/data/$formats", '-' or die;
+	print $f $head;
 	for my $events (@buffers) {
 		my %lost;
 

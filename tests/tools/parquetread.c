@@ -253,8 +253,10 @@ static uint8_t *page(struct bytes *b, int64_t type, int64_t n, int64_t encoding,
 {
 	struct field f[FIELDS], data[FIELDS];
 	const uint8_t *begin = b->p;
+	static ZSTD_DCtx *zstd;
 	uint8_t *body;
 
+	zstd = zstd ?: ZSTD_createDCtx();
 	read_struct(b, f, type ? "-iii---{" : "-iii-{");
 	WANT(f[1].n == type && f[2].n >= 0 && f[3].n >= 0 && f[type ? 7 : 5].type);
 	read_struct(&f[type ? 7 : 5].at, data, type ? "-ii" : "-iiii");
@@ -262,7 +264,7 @@ static uint8_t *page(struct bytes *b, int64_t type, int64_t n, int64_t encoding,
 	WANT(type || (data[3].n == RLE && data[4].n == RLE));
 	*size += b->p - begin + f[2].n;
 	body = malloc((size_t)f[2].n + 1);
-	WANT(ZSTD_decompress(body, (size_t)f[2].n, take(b, (uint64_t)f[3].n), (size_t)f[3].n) ==
+	WANT(ZSTD_decompressDCtx(zstd, body, (size_t)f[2].n, take(b, (uint64_t)f[3].n), (size_t)f[3].n) ==
 	     (size_t)f[2].n);
 	last = (struct bytes){ body, body + f[2].n };
 	last_n = data[1].n;
@@ -412,14 +414,19 @@ static void print_text(struct bytes s)
 
 	putchar('"');
 	for (; s.p < s.end; s.p++) {
-		const char *at = *s.p ? strchr(escaped, *s.p) : NULL;
+		const uint8_t *from = s.p;
+		const char *at;
 
+		while (s.p < s.end && *s.p >= 0x20 && *s.p != 0x7f && *s.p != '"' && *s.p != '\\')
+			s.p++;
+		fwrite(from, 1, (size_t)(s.p - from), stdout);
+		if (s.p == s.end)
+			break;
+		at = *s.p ? strchr(escaped, *s.p) : NULL;
 		if (at)
 			printf("\\%c", letters[at - escaped]);
-		else if (*s.p < 0x20 || *s.p == 0x7f)
-			printf("\\u%04x", *s.p);
 		else
-			putchar(*s.p);
+			printf("\\u%04x", *s.p);
 	}
 	putchar('"');
 }
@@ -515,7 +522,8 @@ static bool is_shown(size_t i, struct bytes event)
 	const struct column *c = &columns[i];
 	const char *name = c->path[0];
 	size_t n = (size_t)(event.end - event.p);
-	bool own = c->name_length >= n && !memcmp(name, event.p, n) &&
+	/* last bytes first: they tell most names apart */
+	bool own = n && c->name_length >= n && name[n - 1] == event.p[n - 1] && !memcmp(name, event.p, n) &&
 		   strspn(name + n, "_") == c->name_length - n;
 
 	for (size_t k = i; k < i + c->n_structure; k++)
@@ -553,18 +561,20 @@ static void print_row(void)
 				cells[k].at++;
 			continue;
 		}
-		printf(i ? "," : "{");
+		putchar(i ? ',' : '{');
 		if (!c->own) {
 			WANT(!shown);
 			shown = c->path[0];
 			print_name(shown);
 		}
 		for (size_t k = 0; k < n; k++) {
-			printf(c->own ? "" : k ? "," : "{");
+			if (!c->own)
+				putchar(k ? ',' : '{');
 			print_name(c[k].path[!c->own]);
 			print_cell(&c[k], &cells[i + k]);
 		}
-		printf(c->own ? "" : "}");
+		if (!c->own)
+			putchar('}');
 	}
 	printf("}\n");
 }
