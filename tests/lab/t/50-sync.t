@@ -103,7 +103,7 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 	usual='plain stop signal busy'
 	[ "$mode" = protected ] || usual='plain stop' long=0
 	read -ra acts <<<"${HYPTRACE_LAB_ACTS:-$usual}"
-	shared=1 vm_up -w 0.2 -g 2 -c 2,4 -m "$mode" -a hyptrace-agent
+	vm_up -m "$mode" -g 2 -c 2,4 -w 0.2 -a hyptrace-agent
 	begin_shots
 	for a in "${acts[@]}"; do
 		one "counter-$a" counter "$a"
