@@ -271,6 +271,38 @@ static void losses(void **state)
 	}
 }
 
+/*
+ * A recorder that is killed leaves no mark of what it has read and not written: what reads like one span
+ * goes on with another VM's vCPU, whose CNTVOFF it has.
+ */
+static void missing_without_a_mark(void **state)
+{
+	static const int64_t vms[] = { 8039756244, 7987657744 };
+
+	for (uint64_t seed = 1; seed < 40; seed++) {
+		struct sim s;
+		size_t from;
+
+		sim_init(&s, seed);
+		sim_guests(&s, vms, 2, 100);
+		sim_hypercall(&s, vms[0]);
+		sim_run(&s, 87);
+		sim_record(&s, "hvc", 0);
+		pass(&s, 40 * MSEC);
+		s.offset = vms[1];
+		from = s.n;
+		sim_record(&s, "eret_guest", 89);
+		pass(&s, MSEC);
+		sim_record(&s, "guest_exit", 89);
+		pass(&s, 5 * USEC);
+		sim_record(&s, "eret_host", 0);
+		sim_hypercall(&s, 0);
+		sim_guests(&s, vms, 2, 20);
+		assert_in_range(worst(&s, from, UNBOUNDED), 0, ERROR_MAX);
+		sim_free(&s);
+	}
+}
+
 /* Share of wrong records in a million, with many losses. */
 static size_t wrong_ppm(const int64_t *cntvoff, size_t n_vms, bool bounded)
 {
@@ -499,6 +531,7 @@ int main(void)
 		cmocka_unit_test(offset_changes),
 		cmocka_unit_test(losses),
 		cmocka_unit_test(losses_that_leave_doubt),
+		cmocka_unit_test(missing_without_a_mark),
 		cmocka_unit_test(begun_loaded),
 		cmocka_unit_test(never_put),
 		cmocka_unit_test(never_put_and_known),
