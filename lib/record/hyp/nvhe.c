@@ -501,7 +501,7 @@ static bool pid_decides(struct nvhe *n, uint64_t raw, int vcpu)
 
 	if (!o || o->doubtful || o->vm == n->cur || !gap_with(n, o->vm, raw, &gap))
 		return false;
-	/* but for a second vCPU in one span: records between are missing, as where a recorder was killed */
+	/* a second vCPU in one span: records between are missing, as where a recorder was killed */
 	if (n->sure && (!n->pid || n->pid == vcpu) &&
 	    (!n->cur || !o->vm || gap > HYPERCALL || gap < -vm_tolerance(o->vm)))
 		return false;

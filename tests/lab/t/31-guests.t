@@ -7,6 +7,7 @@ export minutes=7
 . "$(dirname "$0")/lib.sh"
 
 # Both agents in each guest: trace-cmd's at its port, ours beside it.
+# check-lab sorts by this line's text, so that 29-list.t, which has the same, comes first.
 stock=823 ours=824
 shared=1 vm_up -m protected -g 2 -c 2,4 -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
 
