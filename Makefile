@@ -51,6 +51,8 @@ SYSROOT ?= $(HYPTRACE_LAB_CACHE)/sysroot-arm64
 PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 	PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config
 CROSS_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$(SYSROOT)/usr/lib/aarch64-linux-gnu
+# made first: its packages decide what is built
+$(if $(wildcard $(SYSROOT)),,$(info $(shell HYPTRACE_LAB_CACHE=$(HYPTRACE_LAB_CACHE) tests/lab/sysroot)))
 endif
 
 PACKAGES := libtraceevent libzstd zlib
@@ -182,13 +184,6 @@ HYPERTRACE_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard agent/hypertrace/*.c))
 HYPERTRACE_LIB := $(O)/libhypertrace-guest.a $(O)/libhypertrace-guest.so
 
 all: $(if $(CMD_SRC),$(O)/hyptrace) $(O)/shim/trace-cmd $(O)/hyptrace-agent $(if $(SAN),,$(LIBRARY)) $(if $(SAN),,$(HYPERTRACE_LIB)) $(PLUGIN_SO) kernelshark
-
-ifeq ($(ARCH_SUFFIX),-arm64)
-$(LIB_OBJ) $(CMD_OBJ) $(PLUGIN_OBJ): | $(SYSROOT)
-$(SYSROOT):
-	$(call say,SYSROOT,$@)
-	$(Q)HYPTRACE_LAB_CACHE=$(HYPTRACE_LAB_CACHE) tests/lab/sysroot
-endif
 
 $(O)/%.o: %.c
 	$(call say,CC,$<)
@@ -567,5 +562,5 @@ clean:
 	rm -rf build build-*
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
-.SECONDARY:
+.PRECIOUS: %.o
 .PHONY: path-truths all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check check-programs quick faults sync-seeds diff-nulls fuzz lab check-lab soak demo demo-replay bench install dist check-packages check-newer check-fleet lint lint-here coverage format clean
