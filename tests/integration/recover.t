@@ -207,6 +207,34 @@ recover
 is "$status" 0 "$name: exit status" || diag "$(<"$tmp/err")"
 is "$(lost_ends)" "CPU:0 [EVENTS DROPPED] CPU:1 [EVENTS DROPPED]" "$name: of each CPU with pages the end is lost"
 
+# read_by_kernel COUNT...: a killed recorder's spool of this boot, with three events of each CPU, of which the
+# kernel (here: a fake one) says that so many were read
+read_by_kernel() {
+	local cpu=0 count
+
+	rm -rf "$tree"
+	mkdir -p "$tree/instances/0"
+	echo 1 >"$tree/instances/0/tracing_on"
+	new_spool 1 $#
+	for count; do
+		mkdir -p "$tree/instances/0/per_cpu/cpu$cpu"
+		: >"$tree/instances/0/per_cpu/cpu$cpu/trace_pipe_raw"
+		printf 'entries: 0\nread events: %d\n' "$count" >"$tree/instances/0/per_cpu/cpu$cpu/stats"
+		perl -e 'print pack("Q<Q<", 5000, 24), pack("L<L<", 10 << 5 | 1, 0) x 3, "\0" x (4096 - 40)' >"$spool/pages/0.$cpu"
+		cpu=$((cpu + 1))
+	done
+	this_boots armed
+	: >"$spool/undo"
+	recover
+}
+
+name="the kernel counts what was read"
+read_by_kernel 3 5
+is "$status" 0 "$name: exit status" || diag "$(<"$tmp/err")"
+is "$(lost_ends)" "CPU:1 [EVENTS DROPPED]" "$name: 2 of CPU 1 are lost, none of CPU 0"
+like "$(<"$tmp/err")" 'host: cpu 1: 2 events are lost: the killed recorder had read them, but not written them' "$name: ... says recover"
+unlike "$(<"$tmp/err")" 'cpu 0|may be missing' "$name: ... and nothing else"
+
 name="a guest's spool"
 new_spool 1 1
 new_pages 0

@@ -159,7 +159,7 @@ end
 is "$(awk '{ $1 = ""; print }' "$tmp/shown")" " hyp_exit: reason=eret_guest vcpu=4242
  hyp_enter: reason=guest_exit vcpu=4242" "it ends before that: all its events are there"
 
-# ---- kill -9: nothing that was read is lost --------------------------------------------
+# ---- kill -9: nothing that was written is lost -----------------------------------------
 
 # A vCPU loaded since before, and not put when the kill comes: its CNTVOFF is not known.
 begin
@@ -172,7 +172,8 @@ recovered
 is "$(awk '{ $1 = ""; print }' "$tmp/shown")" " hyp_exit: reason=eret_guest vcpu=4242
  hyp_enter: reason=guest_exit vcpu=4242" "killed while it is not known: all its events are there"
 
-# The rest is read by recover: what that shows holds for what was read before, too.
+# The rest is read by recover: what that shows holds for what was read before, too. What was read and not yet
+# written would be missing.
 begin
 say -$voff "hyp_exit reason=eret_guest vcpu=4242"
 say $((100 - voff)) "hyp_enter reason=guest_exit vcpu=4242"
@@ -185,5 +186,7 @@ say 1000 "hyp_enter reason=hvc vcpu=0"
 recovered
 is "$(awk '{ n = split("0 100 150 155 1000", want); if ($1 - want[NR] > 10 || want[NR] - $1 > 10) print "want", want[NR], "got", $0 }
 	END { print NR }' "$tmp/shown")" 5 "killed before the put: all its events are there, their times right to 10 us"
+is "$("$build/hyptrace" report -i "$dat" 2>/dev/null | sed -nE 's/.*(EVENTS DROPPED).*/\1/p; s/.*hyp_(enter|exit):.*/\1/p' | xargs)" \
+	"exit enter enter EVENTS DROPPED exit enter" "... and a loss is shown where it was killed"
 
 done_testing

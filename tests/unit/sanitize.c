@@ -220,7 +220,7 @@ static void test_cut(void **state)
 	/* the last event has a time of its own */
 	memcpy(f->sent[3] + 16 + 12 * (EVENTS - 1), &head, 4);
 	mend(f, 100);
-	assert_int_equal(spool_mark_cut(f->s), 0);
+	assert_int_equal(spool_mark_all_cut(f->s), 0);
 	fd = spool_pages_open(f->s, 0, 1, &r);
 	assert_true(fd >= 0);
 	assert_int_equal(r.to, sizeof(f->sent) + PAGE);

@@ -129,9 +129,10 @@ static int repair_record(struct repair_cpu *x, const struct page_event *ev)
 	return page_write(&x->writer, ts, ev->data, ev->len);
 }
 
-static int repair_lost(struct repair_cpu *x, uint64_t count)
+static int repair_lost(struct repair_cpu *x, uint64_t count, bool certain)
 {
-	nvhe_lost(x->nvhe);
+	if (certain)
+		nvhe_lost(x->nvhe);
 	return x->r->pass == PASS_WRITE ? page_write_lost(&x->writer, count) : 0;
 }
 
@@ -142,11 +143,13 @@ static int repair_page(void *repair_cpu, void *page, size_t size)
 	struct page_event ev;
 	int ret, more;
 	if (page_reader_init(&pr, &x->r->layout, page, size))
-		return repair_lost(x, 0);
-	ret = pr.missed ? repair_lost(x, pr.missed_count) : 0;
-	while (!ret && (more = page_next(&pr, &ev)) == 1)
+		return repair_lost(x, 0, true);
+	more = page_next(&pr, &ev);
+	/* an empty page: where the recorder was killed (spool_mark_cut), often without a loss */
+	ret = pr.missed ? repair_lost(x, pr.missed_count, more) : 0;
+	for (; !ret && more == 1; more = page_next(&pr, &ev))
 		ret = repair_record(x, &ev);
-	return ret ? ret : more < 0 ? repair_lost(x, 0) : 0;
+	return ret ? ret : more < 0 ? repair_lost(x, 0, true) : 0;
 }
 
 static int repair_cpu(struct repair *r, unsigned int cpu)

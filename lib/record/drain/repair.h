@@ -44,10 +44,11 @@ int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out)
 /* All buffers of a spool that a guest filled; logs how many pages made no sense, and errors. 0 or -errno. */
 int sanitize_spool(const struct spool *s, const struct log *log);
 /*
- * The recording ended before its buffers were empty: of each CPU the last events are missing, from
- * another time on. Adds an empty page to each CPU that has pages, which states that events were lost
+ * The last events of a CPU are missing: adds an empty page, if it has any, which states that events were lost
  * after them. 0 or -errno.
  */
-int spool_mark_cut(const struct spool *s);
+int spool_mark_cut(const struct spool *s, size_t buffer, unsigned int cpu);
+/* ... of all CPUs: the recording ended before its buffers were empty. */
+int spool_mark_all_cut(const struct spool *s);
 
 #endif

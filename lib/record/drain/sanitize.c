@@ -99,40 +99,45 @@ int sanitize_spool(const struct spool *s, const struct log *log)
 	return 0;
 }
 
-int spool_mark_cut(const struct spool *s)
+int spool_mark_cut(const struct spool *s, size_t buffer, unsigned int cpu)
 {
+	const uint32_t size = spool_buffer(s, buffer)->page_size;
 	struct page_layout l = page_layout_default;
-	int ret = spool_page_layout(s, &l);
-	for (size_t i = 0; i < spool_n_buffers(s) && !ret; i++) {
-		const struct spool_buffer *b = spool_buffer(s, i);
-		uint8_t *page = malloc(b->page_size);
+	struct spool_range range = { 0 };
+	int fd = spool_pages_open(s, buffer, cpu, &range);
+	int ret = fd < 0 ? fd : spool_page_layout(s, &l);
+	uint8_t *page = range.to > range.from ? malloc(size) : NULL;
+	struct page_reader r;
+	struct page_event ev;
+	uint64_t ts = 0; /* of the last event; without events, of the page */
+	ssize_t n;
 
-		l.size = b->page_size;
-		ret = page ? 0 : -ENOMEM;
-		for (unsigned int cpu = 0; cpu < b->n_cpus && !ret; cpu++) {
-			struct spool_range range;
-			int fd = spool_pages_open(s, i, cpu, &range);
-			struct page_reader r;
-			struct page_event ev;
-			uint64_t ts = 0; /* of the last event; without events, of the page */
-			ssize_t n;
-
-			ret = fd < 0 ? fd : 0;
-			if (!ret && range.to > range.from) {
-				n = pread_all(fd, page, l.size, range.to - l.size);
-				if (n > 0)
-					memcpy(&ts, page, sizeof(ts));
-				if (n > 0 && !page_reader_init(&r, &l, page, l.size))
-					while (page_next(&r, &ev) == 1)
-						ts = ev.ts;
-				memset(page, 0, l.size);
-				memcpy(page, &ts, sizeof(ts));
-				page_set_commit(&l, page, PAGE_MISSED_EVENTS);
-				ret = n < 0 ? (int)n : pwrite_all(fd, page, l.size, range.to);
-			}
-			fd_close(&fd);
-		}
-		free(page);
+	l.size = size;
+	if (!ret && page) {
+		n = pread_all(fd, page, size, range.to - size);
+		if (n > 0)
+			memcpy(&ts, page, sizeof(ts));
+		if (n > 0 && !page_reader_init(&r, &l, page, size))
+			while (page_next(&r, &ev) == 1)
+				ts = ev.ts;
+		memset(page, 0, size);
+		memcpy(page, &ts, sizeof(ts));
+		page_set_commit(&l, page, PAGE_MISSED_EVENTS);
+		ret = n < 0 ? (int)n : pwrite_all(fd, page, size, range.to);
+	} else if (!ret && range.to > range.from) {
+		ret = -ENOMEM;
 	}
+	free(page);
+	fd_close(&fd);
+	return ret;
+}
+
+int spool_mark_all_cut(const struct spool *s)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < spool_n_buffers(s); i++)
+		for (unsigned int cpu = 0; cpu < spool_buffer(s, i)->n_cpus && !ret; cpu++)
+			ret = spool_mark_cut(s, i, cpu);
 	return ret;
 }

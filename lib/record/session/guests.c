@@ -294,7 +294,7 @@ static void write_or_drop(void *ctx, size_t i)
 		log_err(all->log, "guest %s: its pages cannot be gone through: %s", g->spec.name,
 			errno_text(ret));
 	if (!ret && g->peer->lost)
-		ret = spool_mark_cut(g->spool);
+		ret = spool_mark_all_cut(g->spool);
 	g->write_error = ret ?: dat_from_spool(g->spool, &fo);
 	if (g->write_error)
 		return;

@@ -33,6 +33,62 @@ static int reopen_track(struct session *s, const struct spool_buffer *b, struct 
 	return t->source->page_size == b->page_size && t->source->n_cpus == b->n_cpus ? 0 : -ESTALE;
 }
 
+struct counter {
+	struct page_layout layout;
+	uint64_t events;
+};
+
+static int count_page_events(void *counter, void *page, size_t size)
+{
+	struct counter *c = counter;
+	struct page_reader r;
+	struct page_event ev;
+
+	if (!page_reader_init(&r, &c->layout, page, size))
+		while (page_next(&r, &ev) == 1)
+			c->events++;
+	return 0;
+}
+
+/*
+ * What the recorder had read when it was killed, but not written, is gone: marks each CPU where that may
+ * be. The kernel counts what is read of a host's buffer: as many events must be in the spool.
+ */
+static int recover_mark_gone(struct session *s, size_t buffer)
+{
+	struct source *source = s->tracks[buffer].source;
+	const char *name = *source->name ? source->name : "host";
+	struct counter c = { .layout = page_layout_default };
+	int ret = spool_page_layout(s->spool, &c.layout);
+	bool uncounted = false;
+
+	c.layout.size = source->page_size;
+	for (unsigned int cpu = 0; cpu < source->n_cpus && !ret; cpu++) {
+		uint64_t read, lost;
+
+		c.events = 0;
+		if (source->ops->count && !spool_has_ranges(s->spool) &&
+		    !source->ops->count(source, cpu, &read, &lost)) {
+			ret = spool_pages_walk(s->spool, buffer, cpu, 0, count_page_events, &c);
+			if (ret || c.events >= read)
+				continue;
+			log_warn(s->log,
+				 "%s: cpu %u: %" PRIu64
+				 " events are lost: the killed recorder had read them, but not written them",
+				 name, cpu, read - c.events);
+		} else {
+			uncounted = true;
+		}
+		ret = spool_mark_cut(s->spool, buffer, cpu);
+	}
+	if (!ret && uncounted)
+		log_info(s->log,
+			 "%s: events may be missing where the recorder was killed: the file shows a loss "
+			 "there",
+			 name);
+	return ret;
+}
+
 /* Takes what is left in the buffers. */
 static int recover_drain(struct session *s)
 {
@@ -64,7 +120,7 @@ static int recover_drain(struct session *s)
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
-		ret = recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
+		ret = recover_mark_gone(s, i) ?: recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
 	if (session_drain(s) && !ret)
 		ret = -EIO;
 	session_region_keep(s);
@@ -177,7 +233,7 @@ static int recover_pages(struct session *s, struct spool *spool)
 	ret = sanitize_spool(spool, s->log);
 	/* the last pages were a guest's, or went with another boot */
 	if (!ret && !strcmp(spool_get(spool, "state"), "armed"))
-		ret = spool_mark_cut(spool) ?: spool_set(spool, "state", "drained");
+		ret = spool_mark_all_cut(spool) ?: spool_set(spool, "state", "drained");
 	return ret;
 }
 

@@ -551,10 +551,11 @@ int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 {
 	bool rewritten;
 	int fd = spool_pages_find(s, buffer, cpu, &rewritten);
+	off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
 
 	if (fd < 0)
 		return fd;
-	if (lseek(fd, 0, SEEK_END) < 0) {
+	if (end < 0 || lseek(fd, end - end % s->buffers[buffer].page_size, SEEK_SET) < 0) {
 		int ret = -errno;
 
 		close(fd);

@@ -99,7 +99,10 @@ const struct spool_buffer *spool_buffer(const struct spool *s, size_t i);
  * least 1: so that no file is made for CPUs that a spool only claims to have.
  */
 void spool_drop_missing_cpus(struct spool *s);
-/* A new descriptor of the file of pages, made if need be, for reading and writing, at its end. Or -errno. */
+/*
+ * A new descriptor of the file of pages, made if need be, for reading and writing, behind its last whole
+ * page. Or -errno.
+ */
 int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu);
 
 /*

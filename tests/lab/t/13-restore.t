@@ -90,6 +90,8 @@ run '
 	hyptrace recover kill.dat.spool && cp kill.dat /mnt/out'
 recorded "a recording that is killed, and recovered"
 is "$output" 1 "(the kill left the hypervisor's tracing on)"
+is "$(grep -o '[a-z]*: events may be missing where' <<<"$stderr")" "hyp: events may be missing where" \
+	"the kernel counts what was read of the host's buffers, not of the hypervisor's" || diag "$stderr"
 reports "$out/kill.dat" '^ *hyp: .* hyp_enter: ' "its file is readable"
 unchanged "kill -9 and recover"
 
