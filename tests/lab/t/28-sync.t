@@ -9,11 +9,11 @@
 # HYPTRACE_LAB_SECONDS: of each recording (3; with 60 it takes half an hour);
 # HYPTRACE_LAB_LONG: of the long one, in protected mode (20; 0: none).
 # HYPTRACE_LAB_MODES, HYPTRACE_LAB_ACTS: some of them only.
+# The hosts are those of 11-nvhe.t, before it, and of 29-list.t and 31-guests.t, after it.
 # shellcheck disable=SC2154 # $output and friends come from lib.sh
 export minutes=9
 . "$(dirname "$0")/lib.sh"
 seconds=${HYPTRACE_LAB_SECONDS:-3}
-long=${HYPTRACE_LAB_LONG:-20}
 truth=$build/tests/integration/truth
 table=$tmp/table
 
@@ -30,12 +30,15 @@ begin_shots() {
 	cp "$tmp/clockshots" "$out/"
 	l1 'for n in 1 2; do cp /mnt/out/clockshots /run/guest$n/x/; done
 		/mnt/out/clockshots host 3000 >/tmp/host.shots 2>&1 &'
-	for n in 1 2; do guest_n $n 'cp /run/host/clockshots /tmp && (/tmp/clockshots guest 3000 >/tmp/shots 2>&1 &)'; done
+	for n in 1 2; do
+		guest_n $n 'cp /run/host/clockshots /tmp && (/tmp/clockshots guest 3000 >/tmp/shots 2>&1 &)
+			(while sleep 0.3; do ls /proc; done >/dev/null 2>&1 & echo $! >/tmp/more)'
+	done
 }
 
 end_shots() {
 	l1 'killall clockshots; cp /tmp/host.shots /mnt/out/'
-	for n in 1 2; do guest_n $n 'killall clockshots; cat /tmp/shots' >"$out/guest$n.shots"; done
+	for n in 1 2; do guest_n $n 'kill $(cat /tmp/more); killall clockshots; cat /tmp/shots' >"$out/guest$n.shots"; done
 }
 
 # What is done while a recording runs, of $seconds in all.
@@ -57,7 +60,7 @@ one() {
 	act "$3" >"$out/act.sh"
 	l1_timeout=$((3 * seconds + 320))
 	run "export g=/mnt/tests/lab/l1/guest; timeout $((3 * seconds + 300)) hyptrace record --guest-timeout 60 --tsync $2 -B hyp -e kvm -b 4096 \
-		-o $1.dat -A Guest@3:823 -A Guest2@4:823 -- bash /mnt/out/act.sh && cp $1*.dat /mnt/out && rm -f $1*.dat"
+		-o $1.dat -A Guest@3:824 -A Guest2@4:824 -- bash /mnt/out/act.sh && cp $1*.dat /mnt/out && rm -f $1*.dat"
 	unset l1_timeout
 	recorded "$mode: $1"
 	grep -E 'clock offset|warning' <<<"$stderr" >"$tmp/said.$1"
@@ -99,11 +102,16 @@ bounded() {
 	ok $? "the median bound by $1 is below $2 ns: $(middle "$1" 1)"
 }
 
-for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
-	usual='plain stop signal busy'
+for mode in ${HYPTRACE_LAB_MODES:-nvhe protected}; do
+	usual='plain stop signal busy' long=${HYPTRACE_LAB_LONG:-20}
 	[ "$mode" = protected ] || usual='plain stop' long=0
 	read -ra acts <<<"${HYPTRACE_LAB_ACTS:-$usual}"
-	vm_up -m "$mode" -g 2 -c 2,4 -w 0.2 -a hyptrace-agent
+	case $mode in
+	nvhe) shared=after-11 vm_up -c 2,4 -g 2 -m nvhe -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'" ;;
+	*)
+		shared=1 vm_up -c 2,4 -g 2 -m protected -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
+		;;
+	esac
 	begin_shots
 	for a in "${acts[@]}"; do
 		one "counter-$a" counter "$a"
@@ -112,13 +120,13 @@ for mode in ${HYPTRACE_LAB_MODES:-protected nvhe}; do
 	if [ "$long" -gt 0 ]; then
 		seconds=$long one long counter stop
 	fi
-	run "timeout 100 trace-cmd record -o ptp.dat -C boot -A Guest@3:823 -e sched -- sleep 1; cp ptp*.dat /mnt/out"
+	run "timeout 100 trace-cmd record -o ptp.dat -C boot -A Guest@3:824 -e sched -- sleep 1; cp ptp*.dat /mnt/out"
 	recorded "$mode: stock trace-cmd with hyptrace-agent, by ptp"
 	end_shots
 
 	# shellcheck disable=SC2016 # for L1's shell
 	run 'echo "p:mine/wake wake_up_process" >>$t/dynamic_events
-		begin k.dat --guest-timeout 60 -e kvm -A Guest@3:823 -e sched || exit
+		begin k.dat --guest-timeout 60 -e kvm -A Guest@3:824 -e sched || exit
 		grep -c kvm_timer_vcpu_load $t/dynamic_events
 		slay
 		hyptrace recover k.dat.spool

@@ -4,7 +4,7 @@
 # find them, whether an agent listens, and the hypervisor's buffer.
 . "$(dirname "$0")/lib.sh"
 # as 31-guests.t, which goes on with these guests and ends them
-shared=1 vm_up -m protected -g 2 -c 2,4 -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
+shared=1 vm_up -c 2,4 -g 2 -m protected -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
 
 # Decodes the JSON in $output and prints what the Perl expression says of $j.
 json() {

@@ -7,9 +7,9 @@ export minutes=7
 . "$(dirname "$0")/lib.sh"
 
 # Both agents in each guest: trace-cmd's at its port, ours beside it.
-# check-lab sorts by this line's text, so that 29-list.t, which has the same, comes first.
+# check-lab sorts by this line's text, so that 28-sync.t and 29-list.t, which have the same, come first.
 stock=823 ours=824
-shared=1 vm_up -m protected -g 2 -c 2,4 -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
+shared=1 vm_up -c 2,4 -g 2 -m protected -a "sh -c 'hyptrace-agent -v -D -p 824; exec trace-cmd agent'"
 
 # guest2 COMMAND-LINE: in the second guest
 guest2() {
