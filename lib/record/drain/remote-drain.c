@@ -225,7 +225,8 @@ static int remote_open_cpu(const struct remote *r, unsigned int cpu, bool raw)
 	snprintf(path, sizeof(path), "per_cpu/cpu%u/%s", cpu, raw ? "trace_pipe_raw" : "trace_pipe");
 	fd = openat(r->dirfd, path, O_RDONLY | O_CLOEXEC | (raw ? O_NONBLOCK : 0));
 	if (fd < 0 && errno != ENODEV && errno != ENXIO) /* a CPU that is off has no buffer to be read */
-		log_err(r->log, "cannot open %s/%s: %s", r->path, path, strerror(errno));
+		log_err(r->log, "cannot open %s/%s: %s%s", r->path, path, strerror(errno),
+			remote_hint(r, errno));
 	return fd < 0 ? -errno : fd;
 }
 

@@ -334,6 +334,13 @@ static void keep_bound(struct remote *r, const char *key, uint64_t ns)
 		log_warn(r->log, "%s is not kept in the spool", key);
 }
 
+const char *remote_hint(const struct remote *r, int error)
+{
+	return error == EINVAL && !r->joined && r->size_kb > REMOTE_DEFAULT_KB
+		       ? ": the buffer may be larger than this kernel can make it; try a smaller -b"
+		       : "";
+}
+
 static int remote_start(struct source *s)
 {
 	struct remote *r = remote_of(s);
@@ -350,8 +357,8 @@ static int remote_start(struct source *s)
 	}
 	ret = remote_undo_file(r, first ? undo_write : undo_poke, "tracing_on", "1");
 	if (ret)
-		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s", r->path,
-			errno_text(ret));
+		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s%s", r->path,
+			errno_text(ret), remote_hint(r, -ret));
 	return ret;
 }
 

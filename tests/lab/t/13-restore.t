@@ -150,6 +150,9 @@ fails '-e sched:sched_switch -R "nosuch"' 'nosuch'
 fails '-p nosuch' 'nosuch'
 fails '-C nosuch' 'nosuch'
 fails '-p function -l nosuch_function' 'nosuch_function'
+run 'hyptrace record -o no.dat -B hyp -b 40000 -- true'
+refused "tracing_on\\): Invalid argument: the buffer may be larger than this kernel can make it; try a smaller -b" \
+	"refused: 40000 KiB per CPU for the hypervisor"
 fails '' "cannot run '/nosuch/command': No such file or directory" /nosuch/command
 # While a guest is being set up and CNTVOFF is probed for, which is to be put back too.
 run 'hyptrace record -o no.dat -e nosuch -A Guest@3:823 -- true'
