@@ -159,10 +159,6 @@ static int graph_open(struct report *r, struct report_file *f)
 		return -ENOMEM;
 	g->r = r;
 	g->f = f;
-	if (padded_init(&g->room)) {
-		free(g);
-		return -ENOMEM;
-	}
 	g->options[TAILPRINT] = (struct tep_plugin_option){
 		.name = "tailprint",
 		.plugin_alias = "fgraph",
@@ -178,7 +174,7 @@ static int graph_open(struct report *r, struct report_file *f)
 	if (tep_register_event_handler(tep, -1, "ftrace", "funcgraph_entry", graph_entry, g) < 0 ||
 	    tep_register_event_handler(tep, -1, "ftrace", "funcgraph_exit", graph_return, g) < 0)
 		return -ENOMEM;
-	return 0;
+	return padded_init(&g->room);
 }
 
 struct filter_list {

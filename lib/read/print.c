@@ -8,14 +8,13 @@
 struct way {
 	struct text_program *text; /* NULL: libtraceevent */
 	const struct tep_format_field *named;
-	bool known;		/* it was tried */
 	char why[TEXT_WHY_MAX]; /* not */
 };
 
 struct print_input {
 	const struct input *in;
 	struct names names;
-	struct way *ways; /* by id */
+	struct way **ways; /* by id; NULL: not tried */
 };
 
 struct print {
@@ -64,8 +63,10 @@ void print_close(struct print *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->n; i++) {
-		for (size_t id = 0; id < p->v[i].in->n_known; id++)
-			text_free(p->v[i].ways[id].text);
+		for (size_t id = 0; id < p->v[i].in->n_known; id++) {
+			text_free(p->v[i].ways[id] ? p->v[i].ways[id]->text : NULL);
+			free(p->v[i].ways[id]);
+		}
 		free(p->v[i].ways);
 		names_release(&p->v[i].names);
 	}
@@ -86,8 +87,6 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	struct tep_record rec;
 	struct way *w;
 	uint64_t pid;
-	size_t n;
-	int ret;
 
 	*r = (struct print_record){ .m = m, .at = merge_stream(t->merge, m) };
 	one = &p->v[r->at->input];
@@ -96,14 +95,17 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	r->comm = r->pid < 0 ? NULL : names_find(&one->names, r->pid);
 	if (!r->event)
 		return 0;
-	w = &one->ways[r->id];
-	if (!w->known) {
-		ret = p->raw ? 0 : text_compile(&w->text, r->event->event, w->why);
-		if (ret == -ENOMEM)
-			return ret;
+	if (!one->ways[r->id]) {
+		w = calloc(1, sizeof(*w));
+		if (!w || (!p->raw && text_compile(&w->text, r->event->event, w->why) == -ENOMEM) ||
+		    (!w->text && padded_init(&p->own.room))) {
+			free(w);
+			return -ENOMEM;
+		}
 		w->named = w->text ? text_named(w->text) : NULL;
-		w->known = true;
+		one->ways[r->id] = w;
 	}
+	w = one->ways[r->id];
 	if (!w->text) {
 		names_learned(&one->names);
 		rec = padded_record(&p->own.room, m->data, m->len);
@@ -125,8 +127,7 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	if (w->named && field_number(w->named, m->data, m->len, &pid))
 		r->named = names_find(&one->names, (int)pid);
 	/* printing it makes its tasks known to those behind it */
-	n = text_tasks(w->text, &tasks);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0, n = text_tasks(w->text, &tasks); i < n; i++) {
 		const uint8_t *comm;
 		size_t len;
 		char name[256];
@@ -149,7 +150,7 @@ void print_fields(const struct print *p, const struct print_record *r, const str
 	if (r->ready)
 		buf_add(out, ready->data + r->text, r->text_len);
 	else if (r->event)
-		text_print(p->v[r->at->input].ways[r->id].text, r->m->data, r->m->len, r->named,
+		text_print(p->v[r->at->input].ways[r->id]->text, r->m->data, r->m->len, r->named,
 			   &p->workers[worker], out);
 	else
 		buf_printf(out, "[UNKNOWN EVENT %u]", r->id);
@@ -161,10 +162,10 @@ void print_explain(const struct print *p, const struct log *log)
 {
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t id = 0; id < p->v[i].in->n_known; id++) {
-			const struct way *w = &p->v[i].ways[id];
+			const struct way *w = p->v[i].ways[id];
 			const struct tep_event *e = p->v[i].in->known[id].event;
 
-			if (w->known && !w->text)
+			if (w && !w->text)
 				log_info(log, "%s: libtraceevent prints %s:%s: %s", p->v[i].in->path,
 					 e->system, e->name, p->raw ? "fields as numbers" : w->why);
 		}

@@ -185,7 +185,7 @@ int tepfile_least_size(const struct tep_event *e)
 
 int padded_init(struct padded *p)
 {
-	p->data = calloc(1, PADDED_ROOM);
+	p->data = p->data ?: calloc(1, PADDED_ROOM);
 	return p->data ? 0 : -ENOMEM;
 }
 

@@ -29,7 +29,7 @@ struct padded {
 	size_t used; /* bytes; behind them all are 0 */
 };
 
-/* Zero-initialised = empty. -ENOMEM. */
+/* Zero-initialised = empty; a second call does nothing. -ENOMEM. */
 int padded_init(struct padded *p);
 void padded_release(struct padded *p);
 /*

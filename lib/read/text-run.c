@@ -300,7 +300,9 @@ static void text_put_string(struct buf *out, const struct text_spec *spec, const
 			text_put_bytes(out, spec, at, SIZE_MAX, r);
 		break;
 	case TEXT_STRING_PRINTK:
-		text_put_printk(out, s, r, own);
+		out->bad |= padded_init(&own->room) < 0;
+		if (!out->bad)
+			text_put_printk(out, s, r, own);
 		break;
 	case TEXT_STRING_FLAGS:
 		text_put_flags(out, spec, s, r);
@@ -469,7 +471,8 @@ void text_print(const struct text_program *p, const void *data, size_t len, cons
 {
 	const struct text_record r = { data, len, len < p->least ? p->least : (uint32_t)len };
 
-	if (p->handler) {
+	out->bad |= p->handler && padded_init(&own->room);
+	if (p->handler && !out->bad) {
 		struct tep_record record = padded_record(&own->room, data, len);
 
 		if ((uint32_t)record.size < p->least)

@@ -430,7 +430,7 @@ int text_scratch_init(struct text_scratch *s)
 {
 	*s = (struct text_scratch){ 0 };
 	trace_seq_init(&s->seq);
-	if (!padded_init(&s->room) && s->seq.state == TRACE_SEQ__GOOD)
+	if (s->seq.state == TRACE_SEQ__GOOD)
 		return 0;
 	text_scratch_release(s);
 	return -ENOMEM;

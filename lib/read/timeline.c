@@ -59,7 +59,7 @@ void timeline_fill(const struct timeline *t, const struct merge_record *m, struc
 int timeline_next(struct timeline *t, struct timeline_record *r)
 {
 	if (t->next == t->run.n) {
-		int ret = merge_take(t->merge, &t->run);
+		int ret = padded_init(&t->room) ?: merge_take(t->merge, &t->run);
 
 		t->next = 0;
 		if (ret != 1)
@@ -94,7 +94,7 @@ int timeline_open(struct timeline **out, const struct inputs *in, merge_want *wa
 		return ret;
 	t->in = in;
 	t->v = calloc(in->n + 1, sizeof(*t->v));
-	if (!t->v || padded_init(&t->room))
+	if (!t->v)
 		goto fail;
 	for (size_t i = 0; i < in->n; i++)
 		t->v[i] = (struct merge_input){ in->v[i].path, in->v[i].reader, in->v[i].time, in->from,
