@@ -3,7 +3,7 @@
 # Recording from a FAKE of Android's hypervisor buffers: a tree of plain files and
 # FIFOs (fake-android.c) into which a helper (feed-android.c) writes raw pages.
 # What the stock tools show of the result is compared with what was fed. The real
-# thing differs where plain files cannot follow each other; see `control_files`.
+# thing differs where plain files cannot follow each other; see control_files() of lib.sh.
 # shellcheck disable=SC2016 # awk has its own $
 . tests/integration/lib.sh
 
@@ -27,33 +27,17 @@ new_tree() {
 	esac
 	hyp_events=$tree/$hyp/events/$hyp
 	rm -rf "$tree" "$dat" "$dat.spool"
+	[ -z "${once-}" ] || pages_once "$tree"
 	"$make_tree" "$tree" "$1"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 }
 
-# Names of all files, and what the control files say. A plain file keeps the tail
-# of a longer text written before, so the first line counts; of a choice the
-# bracketed one; of a size the number. Left out: traces, which a recording may
-# clear, and the host's events, which clearing set_event would switch off.
-control_files() {
-	(
-		cd "$tree" || exit
-		find . | sort
-		find . -type f ! -name trace ! -name trace_pipe_raw ! -path "./$hyp/set_ftrace_notrace" ! -path './events/*/enable' \
-			! -name set_event -print0 | sort -z | xargs -0 awk '
-			FNR == 1 { many = FILENAME ~ /\/(set_[a-z_]*|format|trigger|header_[a-z]*)$/ }
-			FNR > 1 && !many { next }
-			FILENAME ~ /trace_clock$/ && match($0, /\[[a-z]*\]/) {
-				$0 = substr($0, RSTART + 1, RLENGTH - 2)
-			}
-			FILENAME ~ /buffer_size_kb$/ && /expanded/ { gsub(/.*: |\)/, "") }
-			FILENAME ~ /buffer_size_kb$/ { $0 = $1 }
-			{ print FILENAME ": " $0 }'
-	)
+state() {
+	control_files "$tree" "$tree/$hyp/set_ftrace_notrace"
 }
 
 untouched() {
-	control_files >"$tmp/after"
+	state >"$tmp/after"
 	same "$tmp/after" "$tmp/before" "$1"
 }
 
@@ -202,8 +186,7 @@ spellings() {
 	local events
 
 	for events in 'hyp/hyp_enter' 'hypervisor:hyp_enter' 'hyp:hyp_ent*'; do
-		new_tree "$1"
-		pages_once "$tree"
+		once=1 new_tree "$1"
 		record -e "$events" -e 'kvm:*' -- true
 		is "$status" 0 "$1: -e $events -e kvm:*"
 		like "$(messages)" "^hyptrace: hyp: $hyp, 1 events, .*" "$1: the one event of the hypervisor's buffer"
@@ -273,7 +256,7 @@ raw_bugs() {
 	name="$1, neither pages nor text"
 	new_tree "$1"
 	rm "$tree/$hyp"/per_cpu/cpu*/trace_pipe
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -e kvm -B hyp -- "$feed" "$tree" struct
 	is "$status" 3 "$name: exit status"
 	like "$(messages)" "cannot open $hyp/per_cpu/cpu0/trace_pipe: No such file" "$name: told"
@@ -302,7 +285,7 @@ shared() {
 
 	new_tree "$1"
 	echo '7 (loaded)' >"$tree/$hyp/buffer_size_kb"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -- true
 	refused "in use: somebody reads $hyp/trace_pipe or trace" "$name, there before"
 }
@@ -401,7 +384,7 @@ kvm_nvhe_z*" "$name: all are switched off at the end"
 
 	new_tree "$1"
 	rm -r "$hyp_events/func"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -p function -- true
 	refused '-p function: .* has no event func' "$name, of a kernel that has none"
 }
@@ -432,43 +415,43 @@ refusals() {
 
 	new_tree "$1"
 	echo 1 >"$tree/$hyp/tracing_on"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -- true
 	refused "in use: $hyp/tracing_on is 1" "$name, tracing is on"
 
 	new_tree "$1"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -e hyp_enter -f 'common_pid == 1' -- true
 	refused "-e hyp_enter: the hypervisor's events take no filter" "$name, a filter"
 
 	new_tree "$1"
 	rm "$tree/$hyp/events/header_page"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -- true
 	refused "cannot use $hyp/events/header_page: No such file" "$name, no header_page"
 	unlike "$(messages)" "no hypervisor buffer" "$name, no header_page: not said to be without a hypervisor"
 
 	new_tree "$1"
 	echo "field: of wheat" >"$tree/$hyp/events/header_page"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -- true
 	refused "cannot use $hyp/events/header_page" "$name, header_page is garbage"
 
 	new_tree "$1"
 	rm -r "$hyp_events"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -- true
 	refused "cannot open $hyp/events/$hyp: No such file" "$name, no events"
 
 	new_tree "$1"
 	head -c 5000 /dev/urandom >"$hyp_events/host_smc/format"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -- true
 	refused "cannot use $hyp/events/$hyp/host_smc/format" "$name, a format is garbage"
 
 	new_tree "$1"
 	rm -r "$tree/$hyp/per_cpu"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -- true
 	refused "$hyp/per_cpu has no CPUs" "$name, no CPUs"
 }
@@ -482,7 +465,7 @@ running() {
 	new_tree "$1"
 	echo 1 >"$tree/$hyp/tracing_on"
 	echo 1 >"$hyp_events/func/enable"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	start --take-over -B hyp -e host_smc -b 64
 	"$feed" "$tree" events >"$tmp/fed"
 	now=$(head -qn 1 "$tree/$hyp/tracing_on" "$tree/$hyp/buffer_size_kb" "$hyp_events"/{func,host_smc,hyp_enter}/enable)
@@ -502,7 +485,7 @@ running() {
 
 	new_tree "$1"
 	echo 1 >"$tree/$hyp/tracing_on"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	start --take-over -B hyp
 	"$feed" "$tree" bulk >/dev/null
 	kill -KILL $pid
@@ -513,7 +496,7 @@ running() {
 
 	new_tree "$1"
 	echo 1 >"$tree/$hyp/tracing_on"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record --take-over -B hyp -e hyp_enter -e no:such -- true
 	refused "-e no:such: no such event" "$name, an event that is not there"
 }
@@ -523,7 +506,7 @@ running() {
 no_hypervisor() {
 	new_tree android16
 	rm -r "$tree/hypervisor"
-	control_files >"$tmp/before"
+	state >"$tmp/before"
 	record -B hyp -- true
 	refused "no hypervisor buffer: none of remotes/hypervisor, hypervisor, hyp is in tracefs" "no hypervisor"
 	if [ "$(uname -m)" = aarch64 ]; then

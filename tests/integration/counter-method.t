@@ -14,8 +14,8 @@ x86_64 | aarch64) ;;
 esac
 
 for side in host guest; do
-	"$build/tests/integration/fake-android" "$tmp/$side" android16
 	pages_once "$tmp/$side"
+	"$build/tests/integration/fake-android" "$tmp/$side" android16
 done
 : >"$tmp/agent.log"
 HYPTRACE_TRACING_DIR=$tmp/guest "$build/hyptrace-agent" --listen "unix:$tmp/sock" --journal none 2>"$tmp/agent.log" &

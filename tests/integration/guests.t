@@ -31,35 +31,21 @@ command -v trace-cmd >/dev/null || skip_all "no trace-cmd to read the files with
 
 # ---- helpers -----------------------------------------------------------------
 
-# Names of all files, and what the control files say; as in android.t, but the
-# host's buffers only: nobody here asks for the hypervisor's.
-control_files() {
-	(
-		cd "$tree" || exit
-		find . | sort
-		find . -type f ! -name trace ! -name trace_pipe_raw ! -path './events/*/enable' \
-			! -path './hypervisor/*' ! -name set_event ! -name format -print0 | sort -z |
-			xargs -0 awk '
-			FNR > 1 { next }
-			FILENAME ~ /trace_clock$/ && match($0, /\[[a-z]*\]/) {
-				$0 = substr($0, RSTART + 1, RLENGTH - 2)
-			}
-			FILENAME ~ /buffer_size_kb$/ && /expanded/ { gsub(/.*: |\)/, "") }
-			FILENAME ~ /buffer_size_kb$/ { $0 = $1 }
-			{ print FILENAME ": " $0 }'
-	)
+# The host's buffers only: nobody here asks for the hypervisor's.
+state() {
+	control_files "$tree" "$tree/hypervisor/*"
 }
 
 new_tree() {
 	rm -rf "$tree" "$tmp/out"
 	mkdir "$tmp/out"
-	"$make_tree" "$tree" android16
 	pages_once "$tree"
-	control_files >"$tmp/before"
+	"$make_tree" "$tree" android16
+	state >"$tmp/before"
 }
 
 untouched() {
-	control_files >"$tmp/after"
+	state >"$tmp/after"
 	same "$tmp/after" "$tmp/before" "$1: tracefs is as before"
 }
 
@@ -69,10 +55,14 @@ agents=()
 agent() {
 	local name=$2
 
-	rm -f "$tmp/$name.log"
+	: >"$tmp/$name.log"
 	"$fake_agent" "$1" "${where:-$tmp/$name}" "$tmp/$name.log" "${@:3}" 2>"$tmp/$name.err" &
 	agents+=($!)
-	wait_for grep -q listening "$tmp/$name.log" 2>/dev/null
+	wait_for logged "$name" listening
+}
+
+logged() { # NAME TEXT
+	[[ $(<"$tmp/$1.log") == *"$2"* ]]
 }
 
 end_agents() {
@@ -93,7 +83,9 @@ record() {
 }
 
 files() {
-	(cd "$tmp/out" && echo *)
+	local files=("$tmp/out"/*)
+
+	echo "${files[@]##*/}"
 }
 
 # bounded NAME: it has not waited for ever, and is whole itself
@@ -106,9 +98,9 @@ bounded() {
 	fi
 }
 
-# ticks FILE: how many guest_tick it shows
+# ticks FILE: how many guest_tick it shows; by stock itself, whose flags are not looked at
 ticks() {
-	trace-cmd report -i "$tmp/out/$1" 2>/dev/null | grep -c 'guest_tick: *n='
+	PATH=${PATH#*:} trace-cmd report -i "$tmp/out/$1" 2>/dev/null | grep -c 'guest_tick: *n='
 }
 
 # last_line NAME: of a guest's file
@@ -282,7 +274,7 @@ good() {
 	new_tree
 	agent "$1" fine 3 $id
 	record -e kvm -e sched -A "vm@unix:$tmp/fine" -- true
-	wait_for grep -q gone "$tmp/fine.log"
+	wait_for logged fine gone
 	end_agents
 	is "$status" 0 "$name: exit status" || diag "$messages"
 	bounded "$name"
@@ -446,7 +438,7 @@ waiting() {
 	agent silent bad
 	start=${EPOCHREALTIME/./}
 	"$hyptrace" record -o "$dat" -e kvm -A "a@unix:$tmp/bad" 2>"$tmp/err" &
-	wait_for grep -q asked "$tmp/bad.log"
+	wait_for logged bad asked
 	kill -INT $!
 	wait $!
 	is "$?" 1 "$name: exit status"
@@ -497,7 +489,7 @@ costly_formats() {
 		new_tree
 		agent "$scenario" fine
 		timeout -s KILL $limit "$hyptrace" record -o "$dat" -e kvm -A "vm@unix:$tmp/fine" 2>"$tmp/err" &
-		wait_for grep -q asked "$tmp/fine.log"
+		wait_for logged fine asked
 		kill -INT "$(ps -o pid= --ppid $!)"
 		wait $!
 		[ $? -le 1 ]
@@ -526,7 +518,7 @@ order() {
 	agent good fine
 	"$hyptrace" record -o "$dat" -e kvm -A "vm@unix:$tmp/fine" -- true 2>"$tmp/err" &
 	pid=$!
-	wait_for grep -q asked "$tmp/fine.log"
+	wait_for logged fine asked
 	ok $? "$name: before the host's buffer is even cleared"
 	cat "$tree/trace"
 	wait $pid
@@ -564,7 +556,7 @@ order() {
 	agent good fine
 	"$hyptrace" record -o "$dat" -e kvm -A "vm@unix:$tmp/fine" 2>"$tmp/err" &
 	pid=$!
-	wait_for grep -q data "$tmp/fine.log"
+	wait_for logged fine data
 	cp "$tree/trace_clock" "$tmp/clock"
 	hold_up trace_clock
 	kill -INT $pid

@@ -88,6 +88,7 @@ options() {
 }
 
 export OPTIONS HYPTRACE_TRACING_DIR=$tmp/tracefs
+pages_once "$HYPTRACE_TRACING_DIR"
 "$build/tests/integration/fake-android" "$HYPTRACE_TRACING_DIR" android16
 OPTIONS="$(options hyptrace-agent.service) --listen unix:$tmp/agent"
 sh -fc "exec $(exec_line hyptrace-agent.service ExecStart)" >"$tmp/agent.log" 2>&1 &
@@ -98,7 +99,6 @@ kill "$agent"
 wait "$agent"
 like "$(cat "$tmp/agent.log")" "a recorder gets the events that --allow names" "and serves the allowed events only"
 
-pages_once "$HYPTRACE_TRACING_DIR"
 mkdir "$tmp/state"
 tracing() {
 	[ "$(cat "$HYPTRACE_TRACING_DIR/tracing_on")" = 1 ] && compgen -G "/dev/shm/hyptrace-$unit-*.spool" >/dev/null

@@ -132,21 +132,46 @@ bare_machine() {
 	echo "ffff800080000000 T _text" >"$HYPTRACE_ROOT/proc/kallsyms"
 }
 
-# pages_once TREE: the pages of a fake tracefs (fake-android.c) come once, through FIFOs that
-# stay open. Plain files are always readable: a recorder that waits for more would do so in circles.
+# pages_once TREE: FIFOs that stay open, for a fake tracefs (fake-android.c) to be made around, so that its pages
+# come once. Plain files are always readable: a recorder that waits for more would do so in circles.
 declare -A page_fifos
 pages_once() {
-	local raw fd
+	local raw fd raws=("$1"/per_cpu/cpu{0,1,2}/trace_pipe_raw)
 
-	for raw in "$1"/per_cpu/cpu*/trace_pipe_raw; do
-		mv "$raw" "$tmp/page"
-		mkfifo "$raw"
+	mkdir -p "${raws[@]%/*}"
+	mkfifo "${raws[@]}"
+	for raw in "${raws[@]}"; do
 		fd=${page_fifos[$raw]-}
 		[ -z "$fd" ] || exec {fd}>&-
 		exec {fd}<>"$raw"
 		page_fifos[$raw]=$fd
-		cat "$tmp/page" >&"$fd"
 	done
+}
+
+# control_files TREE [PATTERN]: names of all files of a fake tracefs, and the text of its control files. A plain
+# file keeps the tail of a longer text written before, so the first line counts; of a choice the bracketed one; of
+# a size the number. Left out: traces, which a recording may clear, the host's events, which clearing set_event
+# would switch off, and what matches the pattern.
+control_files() {
+	local file files=()
+
+	shopt -s globstar dotglob
+	set -- "$1" "${2-}" "$1"/**
+	shopt -u globstar dotglob
+	printf '%s\n' "${@:3}"
+	for file in "${@:3}"; do
+		case ${file#"$1"/} in
+		trace | */trace | *trace_pipe_raw | set_event | */set_event | events/*/enable) continue ;;
+		esac
+		# shellcheck disable=SC2053 # a pattern
+		[[ ! -f $file || $file == $2 ]] || files+=("$file")
+	done
+	awk 'FNR == 1 { many = FILENAME ~ /\/(set_[a-z_]*|format|trigger|header_[a-z]*)$/ }
+		FNR > 1 && !many { nextfile }
+		FILENAME ~ /trace_clock$/ && match($0, /\[[a-z]*\]/) { $0 = substr($0, RSTART + 1, RLENGTH - 2) }
+		FILENAME ~ /buffer_size_kb$/ && /expanded/ { gsub(/.*: |\)/, "") }
+		FILENAME ~ /buffer_size_kb$/ { $0 = $1 }
+		{ print FILENAME ": " $0 }' "${files[@]}"
 }
 
 done_testing() {

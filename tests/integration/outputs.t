@@ -77,9 +77,9 @@ fi
 tree=$tmp/tree
 new_tree() {
 	rm -rf "$tree"
+	pages_once "$tree"
 	"$build/tests/integration/fake-android" "$tree" android16
 	export HYPTRACE_TRACING_DIR=$tree
-	pages_once "$tree"
 }
 
 new_tree

@@ -15,21 +15,6 @@ bare_machine
 
 # ---- helpers -----------------------------------------------------------------
 
-# What a recording changes, the first line of each: a plain file keeps the tail of a longer text.
-control_files() {
-	(
-		cd "$tree" || exit
-		find . | sort
-		find . -type f ! -name trace ! -path '*/events/*/enable' ! -name set_event ! -name format -print0 |
-			sort -z | xargs -0 awk '
-			FNR > 1 { next }
-			FILENAME ~ /trace_clock$/ && match($0, /\[[a-z]*\]/) { $0 = substr($0, RSTART + 1, RLENGTH - 2) }
-			FILENAME ~ /buffer_size_kb$/ && /expanded/ { gsub(/.*: |\)/, "") }
-			FILENAME ~ /buffer_size_kb$/ { $0 = $1 }
-			{ print FILENAME ": " $0 }'
-	)
-}
-
 # Two instances that were there before; no pages in any buffer.
 "$build/tests/integration/fake-android" "$tree" android16
 for instance in mine other; do
@@ -43,10 +28,10 @@ while read -r pipe; do
 	exec {fd}<>"$pipe"
 done <"$tmp/pipes"
 echo 128 >"$tree/saved_cmdlines_size"
-control_files >"$tmp/before"
+control_files "$tree" "*/events/*/enable" >"$tmp/before"
 
 untouched() {
-	control_files >"$tmp/after"
+	control_files "$tree" "*/events/*/enable" >"$tmp/after"
 	same "$tmp/after" "$tmp/before" "$1: tracefs is as before"
 }
 

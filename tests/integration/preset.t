@@ -9,8 +9,8 @@ hyptrace=$build/hyptrace
 tree=$tmp/tracefs proc=$tmp/machine/proc
 export HYPTRACE_TRACING_DIR=$tree TMPDIR=$tmp/cache
 bare_machine
-"$build/tests/integration/fake-android" "$tree" android16
 pages_once "$tree"
+"$build/tests/integration/fake-android" "$tree" android16
 mkfifo "$tree/dynamic_events"
 exec 8<>"$tree/dynamic_events"
 mkdir "$tmp/bin" "$tmp/cache" "$tmp/vmm"

@@ -10,8 +10,8 @@ dat=$tmp/trace.dat
 export HYPTRACE_TRACING_DIR=$tmp/tracefs
 bare_machine
 command -v trace-cmd >/dev/null || skip_all "no trace-cmd to read the files with"
-"$build/tests/integration/fake-android" "$HYPTRACE_TRACING_DIR" android16
 pages_once "$HYPTRACE_TRACING_DIR"
+"$build/tests/integration/fake-android" "$HYPTRACE_TRACING_DIR" android16
 
 # record OPTION...: sets status; messages are in $err
 record() {

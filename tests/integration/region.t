@@ -12,8 +12,8 @@ bare_machine
 
 start() {
 	rm -rf "$tree" "$dat"*
-	"$build/tests/integration/fake-android" "$tree" android16
 	pages_once "$tree"
+	"$build/tests/integration/fake-android" "$tree" android16
 	"$hyptrace" record -o "$dat" "$@" 2>"$tmp/err" &
 	pid=$!
 }

@@ -25,9 +25,8 @@ on_disk 1m true || skip_all "no namespace to mount a small disk in"
 
 new_tree() {
 	rm -rf "$tree" "$tmp/trace.dat"
-	"$build/tests/integration/fake-android" "$tree" android16
-	cp "$tree/per_cpu/cpu0/trace_pipe_raw" "$tmp/page0"
 	pages_once "$tree"
+	"$build/tests/integration/fake-android" "$tree" android16
 }
 
 # record SIZE COMMAND...: sets status
@@ -51,7 +50,8 @@ is "$(events)" 1 "$name: its events"
 
 name="5 MB, more pages than that"
 new_tree
-mapfile -t pages < <(yes "$tmp/page0" | head -n 4000)
+"$build/tests/integration/fake-android" "$tmp/plain" android16
+mapfile -t pages < <(yes "$tmp/plain/per_cpu/cpu0/trace_pipe_raw" | head -n 4000)
 cat "${pages[@]}" >"$tree/per_cpu/cpu0/trace_pipe_raw" 2>/dev/null &
 on_disk 5m timeout 60 "$hyptrace" record -o trace.dat -e kvm
 is "$?" 1 "$name: exit status"

@@ -86,6 +86,6 @@ refused() {
 # new_tree: a fake tracefs in $tree, whose pages come once
 new_tree() {
 	rm -rf "$tree" "$dat" "$spool"
-	"$build/tests/integration/fake-android" "$tree" android16
 	pages_once "$tree"
+	"$build/tests/integration/fake-android" "$tree" android16
 }

@@ -114,8 +114,8 @@ check() {
 
 bare_machine
 export HYPTRACE_TRACING_DIR=$tmp/tracefs
-"$build/tests/integration/fake-android" "$tmp/tracefs" android16
 pages_once "$tmp/tracefs"
+"$build/tests/integration/fake-android" "$tmp/tracefs" android16
 now=$(date +%s)
 "$hyptrace" record -q -o "$tmp/own.dat" -C boot -e kvm sleep 0.1
 is "$? $(check "$now" 96 <"$tmp/own.dat" 2>&1)" "0 " "record keeps a sample of the begin and one of the end"

@@ -333,8 +333,8 @@ is "$(sort -u "$tmp/wrong")" 2 "limits that make no sense are refused"
 
 # a flight recorder, on a tracefs of its own
 if [ -w /dev/shm ]; then
-	"$build/tests/integration/fake-android" "$tmp/tracefs" android16
 	pages_once "$tmp/tracefs"
+	"$build/tests/integration/fake-android" "$tmp/tracefs" android16
 	HYPTRACE_TRACING_DIR=$tmp/tracefs "$hyptrace" record -o "$tmp/dumps/watched-$$.dat" -e kvm --flight 5 --ring 2>"$tmp/flight.err" &
 	recorder=$!
 	wait_for test -e "/dev/shm/hyptrace-watched-$$.dat.spool/range"
