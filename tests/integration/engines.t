@@ -52,11 +52,11 @@ duck_views() { # DIR
 	local event fields list='' columns='ts, cpu, pid, machine, system, event, mid, ucpu'
 
 	while read -r event fields; do
-		echo "CREATE VIEW \"$event\" AS SELECT ts, cpu, pid, comm, machine, system, event, ${fields:+\"$event\" AS fields, }CASE machine WHEN 'host' THEN 0 ELSE 1 END AS mid, (CASE machine WHEN 'host' THEN 0 ELSE 4096 END) + cpu AS ucpu FROM read_parquet('$1/machine=*/system=*/*.parquet', hive_partitioning = true, union_by_name = true) WHERE event = '$event';"
+		echo "CREATE TABLE \"$event\" AS SELECT ts, cpu, pid, comm, machine, system, event, ${fields:+\"$event\" AS fields, }CASE machine WHEN 'host' THEN 0 ELSE 1 END AS mid, (CASE machine WHEN 'host' THEN 0 ELSE 4096 END) + cpu AS ucpu FROM read_parquet('$1/machine=*/system=*/*.parquet', hive_partitioning = true, union_by_name = true) WHERE event = '$event';"
 		list+="${list:+ UNION ALL }SELECT $columns FROM \"$event\""
 	done < <(find "$1" -name '*.parquet' -print0 | xargs -0 "$build/tests/tools/parquetread" |
 		sed -nE 's/.*"utc_bound":[^,]*,"event":"(\w+)"(,"\w+":)?.*/\1 \2/p' | sort -u | grep -v '^\(lost\|unknown\) ')
-	echo "CREATE VIEW ev AS $list;"
+	echo "CREATE TABLE ev AS $list;"
 }
 
 # answers SET FILE...: asks all, compares, forgets them
