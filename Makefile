@@ -563,5 +563,5 @@ clean:
 	rm -rf build build-*
 
 -include $(wildcard $(O)/*/*.d $(O)/*/*/*.d $(O)/*/*/*/*.d)
-.PRECIOUS: %.o
+.PRECIOUS: $(O)/%.o
 .PHONY: path-truths all kernelshark kernelshark-left-out agent static units integration benches tools fuzzers check check-programs quick faults sync-seeds diff-nulls fuzz lab check-lab soak demo demo-replay bench install dist check-packages check-newer check-fleet lint lint-here coverage format clean

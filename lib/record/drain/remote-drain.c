@@ -217,6 +217,13 @@ static int remote_reader_page(struct remote_reader *x, const void *page, size_t 
 	return ret ? ret : drain_writer_sync(&x->out);
 }
 
+const char *remote_hint(const struct remote *r, int error)
+{
+	return error == EINVAL && !r->joined && r->size_kb > REMOTE_DEFAULT_KB
+		       ? ": the buffer may be larger than this kernel can make it; try a smaller -b"
+		       : "";
+}
+
 static int remote_open_cpu(const struct remote *r, unsigned int cpu, bool raw)
 {
 	char path[64];

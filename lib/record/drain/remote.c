@@ -334,13 +334,6 @@ static void keep_bound(struct remote *r, const char *key, uint64_t ns)
 		log_warn(r->log, "%s is not kept in the spool", key);
 }
 
-const char *remote_hint(const struct remote *r, int error)
-{
-	return error == EINVAL && !r->joined && r->size_kb > REMOTE_DEFAULT_KB
-		       ? ": the buffer may be larger than this kernel can make it; try a smaller -b"
-		       : "";
-}
-
 static int remote_start(struct source *s)
 {
 	struct remote *r = remote_of(s);

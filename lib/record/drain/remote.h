@@ -131,9 +131,9 @@ static inline struct remote *remote_of(struct source *s)
 	return (struct remote *)((char *)s - offsetof(struct remote, source));
 }
 
-/* What may help against an errno of its tracing_on and its pipes: text behind strerror's, or "". */
-const char *remote_hint(const struct remote *r, int error);
 /* remote-drain.c: source_ops.drain. */
 int remote_drain(struct source *s, unsigned int cpu, struct drain *d);
+/* ... what may help against an errno of its tracing_on and its pipes: text behind strerror's, or "". */
+const char *remote_hint(const struct remote *r, int error);
 
 #endif
