@@ -4,7 +4,7 @@
 
 # Bump an image's number to have it made again after a change below.
 l1_recipe=2
-l2_recipe=3
+l2_recipe=4
 
 # What nothing in the lab opens.
 junk="./usr/share/doc ./usr/share/man ./usr/share/locale ./usr/share/info ./usr/share/lintian ./usr/share/bug
@@ -70,8 +70,9 @@ make_l2() {
 	local root=$lab_cache/l2.root
 	# shellcheck disable=SC2086
 	lab_unpack arm64 bookworm "$root" "$junk ./usr/share ./etc" $l2_packages $l2_skip
-	# All of it is unpacked at each boot, whose pages the host gives one by one: only what trace-cmd loads.
-	find "$root"/lib/*/ -type f ! -name 'ld-*' ! -name libc.so.6 ! -name 'libgcc_s.*' -delete
+	# All of it is unpacked at each boot, whose pages the host gives one by one: only what trace-cmd loads, and
+	# libm for hyptrace (debian).
+	find "$root"/lib/*/ -type f ! -name 'ld-*' ! -name 'lib[cm].so.6' ! -name 'libgcc_s.*' -delete
 	rm -r "$root"/usr/lib/*/traceevent
 	mkdir -p "$root"/{proc,sys,dev,run,tmp,bin,lab}
 	ln -sfn busybox "$root/bin/sh"

@@ -77,7 +77,7 @@ named lock "the guest.s task sh-$(guest 'head -n 1 /tmp/busy') has a CPU while a
 guest 'kill $(cat /tmp/busy)'
 
 # ---- a VMM that is stopped again and again, while its guest works ----
-guest 'while sleep 0.1; do ls /proc; done >/dev/null 2>&1 </dev/null & echo $! >/tmp/busy'
+guest 'while :; do ls /proc; done >/dev/null 2>&1 </dev/null & echo $! >/tmp/busy'
 run "$threads"'
 	qemu=$(pidof qemu-system-aarch64)
 	(while sleep 0.3; do kill -STOP $qemu; sleep 0.3; kill -CONT $qemu; done) & stops=$!
