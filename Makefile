@@ -94,7 +94,7 @@ comma := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(if $(COVERAGE),--coverage -fprofile-update=atomic)
 CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DHYPTRACE_VERSION='"$(VERSION)"' -Ilib -Iinclude
 CFLAGS += -std=gnu11 $(OPT) $(WARN) $(SANFLAGS) -pthread
-# ... at a fixed address: 220,000 relocations fewer at each start of a sanitised program
+# sanitised programs have a fixed address: 220,000 relocations fewer at each start
 LDFLAGS += $(SANFLAGS) $(if $(SAN),-no-pie) $(CROSS_LDFLAGS) -pthread
 
 Q := $(if $(V),,@)
