@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Keeps a CPU in one place: in this program, in the code of a guest, or in visits to the hypervisor, by a
- * guest that does nothing but HVCs. The task is called spin-PLACE.
+ * guest that does little but HVCs. The task is called spin-PLACE.
  *
  * usage: spin host|guest|hvc SECONDS
  */
@@ -21,6 +21,25 @@
 
 #define CODE 0x10000 /* its address in the guest */
 
+/*
+ * What the guests run. Between two calls lie up to 131071 rounds, as many as the next number of a generator
+ * says: calls at one pace would keep step with the samples, and be found in one place by most of them.
+ */
+__asm__(".globl still, calls, calls_end\n"
+	"still:		b still\n"
+	"calls:		mov w5, #1\n"
+	"		movz w6, #0x660d\n"
+	"		movk w6, #0x19, lsl #16\n"
+	"next:		madd w5, w5, w6, w6\n"
+	"		lsr w7, w5, #15\n"
+	"wait:		subs w7, w7, #1\n"
+	"		b.gt wait\n"
+	"		mov w0, #0x84000000\n" /* PSCI_VERSION */
+	"		hvc #0\n"
+	"		b next\n"
+	"calls_end:\n");
+extern const char still[], calls[], calls_end[];
+
 static volatile sig_atomic_t over;
 
 static void spin_end(int signal)
@@ -28,7 +47,7 @@ static void spin_end(int signal)
 	over = signal;
 }
 
-static int spin_in_guest(const uint32_t *code, size_t len)
+static int spin_in_guest(const char *code, size_t len)
 {
 	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC), vm = ioctl(kvm, KVM_CREATE_VM, 0);
 	int vcpu = ioctl(vm, KVM_CREATE_VCPU, 0), size = ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
@@ -57,8 +76,6 @@ static int spin_in_guest(const uint32_t *code, size_t len)
 
 int main(int argc, char **argv)
 {
-	/* "b ." and "1: mov w0, PSCI_VERSION; hvc #0; b 1b" */
-	static const uint32_t still[] = { 0x14000000 }, calls[] = { 0x52b08000, 0xd4000002, 0x17fffffe };
 	struct sigaction end = { .sa_handler = spin_end };
 	char name[16];
 	int ret = 0;
@@ -70,9 +87,9 @@ int main(int argc, char **argv)
 	sigaction(SIGALRM, &end, NULL);
 	alarm((unsigned int)atoi(argv[2]));
 	if (!strcmp(argv[1], "guest"))
-		ret = spin_in_guest(still, sizeof(still));
+		ret = spin_in_guest(still, (size_t)(calls - still));
 	else if (!strcmp(argv[1], "hvc"))
-		ret = spin_in_guest(calls, sizeof(calls));
+		ret = spin_in_guest(calls, (size_t)(calls_end - calls));
 	else
 		while (!over)
 			;

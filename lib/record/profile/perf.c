@@ -61,6 +61,8 @@ static int perf_ring_open(struct perf_ring **out, unsigned int cpu, const struct
 			.sample_type = PERF_RING_SAMPLE,
 			.sample_id_all = 1,
 			.disabled = 1,
+			/* else a vCPU with a PMU stops and restarts its timer each time it runs */
+			.pinned = by->type == PERF_TYPE_SOFTWARE,
 			.mmap = 1,
 			.mmap2 = 1,
 			.comm = 1,

@@ -101,6 +101,29 @@ diag "$(cat "$tmp/shares")"
 at_least "$(perl -ne '$n += $1 if /^host;spin-hvc;\[hyp\];.* (\d+)$/; END { print $n }' "$tmp/folded")" 300 \
 	"... of which perf books none to the hypervisor" || diag "$(grep '^host;spin-hvc;' "$tmp/folded")"
 
+# A guest with a PMU has the kernel stop and start perf events with its vCPUs: the times at which samples are due (199 a
+# second) stay where they are.
+cat >"$tmp/apart.pl" <<'E'
+my (%n, %part);
+while (<>) {
+	/\[(\d+)\] +(\d+)\.(\d{6})\d*: +sample: / or next;
+	$n{$1}++;
+	$part{$1}[ ($2 * 1e6 + $3) * 199 / 1e6 * 20 % 20 ]++;
+}
+for my $cpu (sort keys %n) {
+	my $most = 0;
+	for my $from (0 .. 19) {
+		my $in = 0;
+		$in += $part{$cpu}[ ($from + $_) % 20 ] // 0 for 0 .. 3;
+		$most = $in if $in > $most;
+	}
+	printf "%d\n", 100 * $most / $n{$cpu};
+}
+E
+apart=$(trace-cmd report "$out/spin.dat" 2>/dev/null | perl "$tmp/apart.pl" | sort -n)
+at_least "$(head -n 1 <<<"$apart")" 55 "most samples of each CPU come in the same fifth of a period"
+diag "of each CPU's samples come in one fifth of a period: $(paste -sd ' ' <<<"$apart") %"
+
 # ---- an agent that does not know it ------------------------------------------------------
 
 guest 'trace-cmd agent -D -p 826'
