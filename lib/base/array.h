@@ -89,6 +89,21 @@ static inline int array_reach(void *array, size_t *room, size_t n, size_t size)
 	return 0;
 }
 
+/*
+ * array_push for an array that is emptied and filled again, which keeps its *room. 0, or -ENOMEM: all is as
+ * it was.
+ */
+static inline int array_push_kept(void *array, size_t *room, size_t *n, const void *entry, size_t size)
+{
+	char *v;
+
+	if (array_reach(array, room, *n + 1, size))
+		return -ENOMEM;
+	memcpy(&v, array, sizeof(v));
+	memcpy(v + (*n)++ * size, entry, size);
+	return 0;
+}
+
 /* qsort, which takes long for what is sorted already. */
 static inline void array_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
 {

@@ -43,7 +43,7 @@ struct sql_exit_cursor {
 	struct step_batch batch;
 	struct exit_threads threads;
 	struct span *v; /* exits that the last run of records ended: rows */
-	size_t n;
+	size_t n, room;
 };
 
 #define EXIT_STEPS (STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT))
@@ -85,7 +85,7 @@ static int sql_exit_after(void *ctx, struct pass_run *run)
 		}
 		ret = exit_threads_step(&c->threads, v, event, &row);
 		if (ret == 1)
-			ret = array_push(&c->v, &c->n, &row, sizeof(row));
+			ret = array_push_kept(&c->v, &c->room, &c->n, &row, sizeof(row));
 	}
 	return ret ?: sql_cursor_give(&c->c, c->n);
 }
@@ -100,7 +100,7 @@ static int sql_exit_last(struct sql_cursor *cursor)
 	c->n = 0;
 	for (size_t i = 0; i < c->threads.n && !ret; i++)
 		if (exit_finish(&c->threads.v[i].side, &row))
-			ret = array_push(&c->v, &c->n, &row, sizeof(row));
+			ret = array_push_kept(&c->v, &c->room, &c->n, &row, sizeof(row));
 	return ret ?: sql_cursor_give(cursor, c->n);
 }
 

@@ -84,7 +84,7 @@ struct sql_state_cursor {
 	struct step_batch batch;
 	struct states *states;
 	struct state_span *v; /* spans that the last run of records ended: rows */
-	size_t n;
+	size_t n, room;
 	bool ended, own; /* own: the states are not those of a reading that others share */
 };
 
@@ -94,7 +94,7 @@ static int sql_state_span(void *cursor, const struct state_span *span)
 
 	if (c->c.table == &sql_steal_table && span->state != STATE_STOLEN && span->state != STATE_PREEMPTED)
 		return 0;
-	return array_push(&c->v, &c->n, span, sizeof(*span));
+	return array_push_kept(&c->v, &c->room, &c->n, span, sizeof(*span));
 }
 
 static void sql_state_close(struct sql_cursor *cursor)
