@@ -65,7 +65,7 @@ void memory_or_end(void);
 
 /* ---- what commands share: options, messages on stderr, the end of a recording ---- */
 
-struct hypertrace_desc;
+struct mark_desc;
 struct inputs;
 struct outfile;
 struct dat_copy;
@@ -88,7 +88,7 @@ int output_write(const char *path, const struct buf *text, const struct inputs *
 /* "trace.dat, trace-vm.dat: QUESTION", malloc'ed; NULL: no memory. */
 char *picture_title(const struct inputs *in, const char *question);
 /* The description of hypertrace's events in a file; path NULL: none, and NULL. Logged. */
-int desc_read(const char *path, struct hypertrace_desc **desc, const struct log *log);
+int desc_read(const char *path, struct mark_desc **desc, const struct log *log);
 
 /* Prints the usage text of the table. */
 void command_usage(const struct opts_table *t, FILE *out);

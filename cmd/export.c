@@ -146,7 +146,7 @@ static int export_watch(struct export *e)
 
 #define DESC_MAX (16u << 20)
 
-int desc_read(const char *path, struct hypertrace_desc **desc, const struct log *log)
+int desc_read(const char *path, struct mark_desc **desc, const struct log *log)
 {
 	struct buf text = { 0 };
 	unsigned int line = 0;
@@ -155,7 +155,7 @@ int desc_read(const char *path, struct hypertrace_desc **desc, const struct log 
 	*desc = NULL;
 	if (!path)
 		return 0;
-	ret = read_file(path, DESC_MAX, &text) ?: hypertrace_desc_parse(text.data, text.len, desc, &line);
+	ret = read_file(path, DESC_MAX, &text) ?: mark_desc_parse(text.data, text.len, desc, &line);
 	if (ret == -EBADMSG)
 		log_err(log, "%s: line %u makes no sense", path, line);
 	else if (ret)
@@ -274,8 +274,7 @@ static int export_tables(struct export *e, const struct export_opts *o)
 
 #endif
 
-static int export_form(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc,
-		       int fd)
+static int export_form(struct export *e, const struct export_opts *o, const struct mark_desc *desc, int fd)
 {
 	struct stat st;
 	int ret;
@@ -290,7 +289,7 @@ static int export_form(struct export *e, const struct export_opts *o, const stru
 	return ret;
 }
 
-static int export_to(struct export *e, const struct export_opts *o, const struct hypertrace_desc *desc)
+static int export_to(struct export *e, const struct export_opts *o, const struct mark_desc *desc)
 {
 	const char *path = o->perfetto ? o->perfetto : o->output ? o->output : "-";
 	const struct inputs *in = handle_inputs(e->files);
@@ -328,7 +327,7 @@ static int export_files(void *opts, const struct log *log)
 {
 	const struct export_opts *o = opts;
 	struct export e = { .log = log, .stop_fd = -1 };
-	struct hypertrace_desc *desc = NULL;
+	struct mark_desc *desc = NULL;
 	struct siphash_key key = { 0 };
 	int ret = 0;
 
@@ -346,7 +345,7 @@ static int export_files(void *opts, const struct log *log)
 	ret = ret ?: log_damage(log, hyptrace_damaged(e.files) + e.damaged);
 	fd_close(&e.stop_fd);
 	hyptrace_close(e.files);
-	hypertrace_desc_free(desc);
+	mark_desc_free(desc);
 	return ret ? EXIT_FAILED : EXIT_OK;
 }
 

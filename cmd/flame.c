@@ -20,7 +20,7 @@ struct flame_command {
 	const struct inputs *in;
 	struct timeline *timeline;
 	struct steps *steps;
-	struct hypertrace_desc *names;
+	struct mark_desc *names;
 	struct flame *flame;
 	enum flame_weight w;
 	int (*profile)(const struct flame_profile *p, int fd); /* of flame_write_profile() */
@@ -413,7 +413,7 @@ static int flame_read(struct flame_command *c)
 static void flame_release(struct flame_command *c)
 {
 	flame_close(c->flame);
-	hypertrace_desc_free(c->names);
+	mark_desc_free(c->names);
 	steps_close(c->steps);
 	timeline_close(c->timeline);
 	strlist_release(&c->notes);

@@ -305,9 +305,7 @@ void stat_firmware(struct stat_answer *s, const char *key)
 
 void stat_spans(struct stat_answer *s, const char *key)
 {
-	static const char *const kinds[] = {
-		[MARKERS_CROSVM] = "crosvm", [MARKERS_HYPERTRACE] = "hypertrace"
-	};
+	static const char *const kinds[] = { [MARKERS_CROSVM] = "crosvm", [MARKERS_GUEST] = "hypertrace" };
 	const struct markers_cut cut = s->markers->cut;
 	const struct markers_row *rows = s->markers->rows;
 	struct time_row *v = calloc(s->markers->n_rows + 1, sizeof(*v));

@@ -340,7 +340,7 @@ struct stat_run {
 	const struct stat_opts *o;
 	const struct log *log;
 	struct hyptrace *files;
-	struct hypertrace_desc *desc;
+	struct mark_desc *desc;
 	struct reading own; /* unless it joins another one */
 	struct stat_answer s;
 	unsigned int needs;
@@ -434,7 +434,7 @@ static void stat_release(struct stat_run *r)
 	tally_release(&r->s.tally);
 	reading_close(&r->own);
 	hyptrace_close(r->files);
-	hypertrace_desc_free(r->desc);
+	mark_desc_free(r->desc);
 }
 
 /* Of a file: trace-cmd's stat is about what is being traced now. */

@@ -121,7 +121,7 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 				.n_answers = ARRAY_SIZE(answers),
 				.damaged = &met };
 	struct hyptrace *files = NULL;
-	struct hypertrace_desc *desc = NULL;
+	struct mark_desc *desc = NULL;
 	struct stat_run *stat = NULL;
 	struct finding_job *why = NULL;
 	struct view_reader *reader = NULL;
@@ -151,7 +151,7 @@ out:
 	stat_leave(stat);
 	reading_close(&reading);
 	hyptrace_close(files);
-	hypertrace_desc_free(desc);
+	mark_desc_free(desc);
 	buf_release(&tables);
 	buf_release(&findings);
 	free(names);

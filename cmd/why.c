@@ -300,7 +300,7 @@ static int why_cut_chains(struct why_job *j, uint64_t *damaged)
 /* Reads the marks, and cuts their spans. */
 static int why_cut_marks(struct why_job *j, uint64_t *damaged)
 {
-	struct hypertrace_desc *desc;
+	struct mark_desc *desc;
 	struct vcpu_map *vcpus = NULL;
 	int ret = desc_read(j->o->desc, &desc, j->log);
 
@@ -313,7 +313,7 @@ static int why_cut_marks(struct why_job *j, uint64_t *damaged)
 	ret = ret ?: vcpu_map_open(&vcpus, j->in);
 	ret = ret ?: why_cut(j->why, vcpus);
 	vcpu_map_close(vcpus);
-	hypertrace_desc_free(desc);
+	mark_desc_free(desc);
 	return ret;
 }
 

@@ -20,13 +20,13 @@ static struct tep_plugin_option options[] = {
 };
 
 /* Read at the first event, since options may come after the loader. */
-static struct hypertrace_desc *desc;
+static struct mark_desc *desc;
 static bool desc_read;
 static unsigned int users;
 
 static pthread_mutex_t desc_lock = PTHREAD_MUTEX_INITIALIZER; /* records may be printed in any thread */
 
-static const struct hypertrace_desc *description(void)
+static const struct mark_desc *description(void)
 {
 	const char *path = options[0].value;
 	struct buf b = { 0 };
@@ -35,7 +35,7 @@ static const struct hypertrace_desc *description(void)
 
 	pthread_mutex_lock(&desc_lock);
 	if (!desc_read && path && *path)
-		ret = read_file(path, DESC_MAX, &b) ?: hypertrace_desc_parse(b.data, b.len, &desc, &line);
+		ret = read_file(path, DESC_MAX, &b) ?: mark_desc_parse(b.data, b.len, &desc, &line);
 	if (ret && line)
 		plugin_warn("hypertrace", "%s:%u: not understood", path, line);
 	else if (ret)
@@ -46,11 +46,11 @@ static const struct hypertrace_desc *description(void)
 	return desc;
 }
 
-static void print_event(struct trace_seq *s, const struct hypertrace_event *e)
+static void print_event(struct trace_seq *s, const struct mark_event *e)
 {
 	struct buf b = { 0 };
 
-	hypertrace_text(description(), e, &b);
+	mark_event_text(description(), e, &b);
 	if (buf_str(&b))
 		trace_seq_puts(s, buf_str(&b));
 	buf_release(&b);
@@ -61,13 +61,13 @@ static int hypertrace_print(struct trace_seq *s, struct tep_record *record, stru
 			    void *context)
 {
 	struct view v = { event, record, false };
-	struct hypertrace_event e;
+	struct mark_event e;
 	struct relay *r = context;
 	const char *text;
 	size_t len;
 
 	relay_retire(r);
-	if (!view_text(&v, "buf", &text, &len) || !hypertrace_line_parse(text, len, &e))
+	if (!view_text(&v, "buf", &text, &len) || !mark_event_parse(text, len, &e))
 		return relay_pass(r, s, record, event);
 	print_event(s, &e);
 	return 0;
@@ -77,9 +77,9 @@ static int decode_record(struct trace_seq *s, struct tep_record *record, struct 
 			 void *context)
 {
 	struct view v = { event, record, false };
-	struct hypertrace_event e;
+	struct mark_event e;
 
-	if (!hypertrace_record(&v, &e))
+	if (!mark_record(&v, &e))
 		return -1;
 	if (v.bad)
 		trace_seq_puts(s, "[record too short]");
@@ -92,24 +92,24 @@ static int decode_record(struct trace_seq *s, struct tep_record *record, struct 
 enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const struct event_text **rows,
 					    size_t *n)
 {
-	return strcmp(event->name, HYPERTRACE_EVENT) ? EVENT_TEXT_ALONE : EVENT_TEXT_TRY;
+	return strcmp(event->name, MARK_EVENT) ? EVENT_TEXT_ALONE : EVENT_TEXT_TRY;
 }
 
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
 	tep_plugin_add_options("hypertrace", options);
 	users++;
-	tep_register_event_handler(tep, -1, NULL, HYPERTRACE_EVENT, decode_record, NULL);
+	tep_register_event_handler(tep, -1, NULL, MARK_EVENT, decode_record, NULL);
 	return relay_new(tep, "ftrace", "print", hypertrace_print);
 }
 
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep)
 {
 	tep_plugin_remove_options(options);
-	tep_unregister_event_handler(tep, -1, NULL, HYPERTRACE_EVENT, decode_record, NULL);
+	tep_unregister_event_handler(tep, -1, NULL, MARK_EVENT, decode_record, NULL);
 	relays_free(tep);
 	if (!--users) {
-		hypertrace_desc_free(desc);
+		mark_desc_free(desc);
 		desc = NULL;
 		desc_read = false;
 	}

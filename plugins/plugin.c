@@ -48,23 +48,23 @@ bool view_text(struct view *v, const char *field, const char **text, size_t *len
 	return true;
 }
 
-bool hypertrace_record(struct view *v, struct hypertrace_event *e)
+bool mark_record(struct view *v, struct mark_event *e)
 {
 	const uint8_t *data;
 	char name[16];
 	size_t len;
 
-	*e = (struct hypertrace_event){ .has_cpu = view_has(v, "cpu"), .has_client = view_has(v, "client") };
+	*e = (struct mark_event){ .has_cpu = view_has(v, "cpu"), .has_client = view_has(v, "client") };
 	e->cpu = view_u64(v, "cpu");
 	e->client = view_u64(v, "client");
-	while (e->n_args < HYPERTRACE_ARGS_MAX) {
+	while (e->n_args < MARK_ARGS_MAX) {
 		snprintf(name, sizeof(name), "arg%zu", e->n_args + 1);
 		if (!view_has(v, name))
 			break;
 		e->arg[e->n_args++] = view_u64(v, name);
 	}
 	if (!e->n_args && view_bytes(v, "args", &data, &len))
-		for (; len >= 8 && e->n_args < HYPERTRACE_ARGS_MAX; data += 8, len -= 8)
+		for (; len >= 8 && e->n_args < MARK_ARGS_MAX; data += 8, len -= 8)
 			e->arg[e->n_args++] = tep_read_number(v->event->tep, data, 8);
 	return e->n_args || v->bad;
 }

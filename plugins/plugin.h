@@ -20,7 +20,7 @@ int TEP_PLUGIN_LOADER(struct tep_handle *tep);
 int TEP_PLUGIN_UNLOADER(struct tep_handle *tep);
 event_text_ask hyptrace_plugin_text;
 
-struct hypertrace_event;
+struct mark_event;
 
 /* A record and its event. A read beyond the record's bytes gives 0 or "" and sets bad. */
 struct view {
@@ -47,7 +47,7 @@ bool view_text(struct view *v, const char *field, const char **text, size_t *len
  * array args of 64-bit numbers, and cpu and client where there are such. False: the
  * format has no arguments. v->bad: the record is shorter than its format.
  */
-bool hypertrace_record(struct view *v, struct hypertrace_event *e);
+bool mark_record(struct view *v, struct mark_event *e);
 
 /* " (comm)" of the task of a field's pid; " (function+0x10)" of a guest's pc. Nothing if unknown. */
 void view_put_task(struct trace_seq *s, struct view *v, const char *field);

@@ -172,7 +172,7 @@ enum mark_kind mark_line(const char *text, size_t len, struct mark_text *out)
 		len--;
 	if (crosvm_line_parse(text, len, &out->crosvm))
 		return MARK_CROSVM;
-	return hypertrace_line_parse(text, len, &out->event) ? MARK_HYPERTRACE : MARK_NONE;
+	return mark_event_parse(text, len, &out->event) ? MARK_GUEST : MARK_NONE;
 }
 
 /* Other fields than numbers are not read. */
@@ -189,7 +189,7 @@ struct marks_fields marks_fields(struct tep_event *e)
 				  .guest = field_load(tep_find_field(e, "guest")) };
 	char name[16];
 
-	for (; f.n_args < HYPERTRACE_ARGS_MAX; f.n_args++) {
+	for (; f.n_args < MARK_ARGS_MAX; f.n_args++) {
 		snprintf(name, sizeof(name), "arg%zu", f.n_args + 1);
 		f.arg[f.n_args] = marks_number(e, name);
 		if (f.arg[f.n_args].kind != FIELD_NUMBER)
@@ -198,12 +198,12 @@ struct marks_fields marks_fields(struct tep_event *e)
 	return f;
 }
 
-bool marks_load(const struct marks_fields *f, const void *record, size_t len, struct hypertrace_event *out,
+bool marks_load(const struct marks_fields *f, const void *record, size_t len, struct mark_event *out,
 		const char **guest, size_t *guest_len)
 {
 	const uint8_t *text;
 
-	*out = (struct hypertrace_event){ .has_client = f->client.kind == FIELD_NUMBER, .n_args = f->n_args };
+	*out = (struct mark_event){ .has_client = f->client.kind == FIELD_NUMBER, .n_args = f->n_args };
 	if (out->has_client && !field_load_number(&f->client, record, len, &out->client))
 		return false;
 	for (size_t i = 0; i < f->n_args; i++)

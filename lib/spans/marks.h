@@ -22,7 +22,7 @@
 /* A begin or an end. */
 struct mark {
 	uint64_t ts, row;
-	uint64_t source; /* a thread, or hypertrace_source() */
+	uint64_t source; /* a thread, or mark_client_source() */
 	uint64_t name;	 /* the same number for the same name */
 	uint64_t id;	 /* crosvm's; MARK_NO_ID: hypertrace's */
 	uint64_t tag;	 /* the caller's, who may change that of an open one */
@@ -67,11 +67,11 @@ void marks_release(struct marks *m);
 /* A hash of a name, as its number. */
 uint64_t mark_name(const char *name, size_t len);
 
-enum mark_kind { MARK_NONE, MARK_CROSVM, MARK_HYPERTRACE };
+enum mark_kind { MARK_NONE, MARK_CROSVM, MARK_GUEST };
 
 struct mark_text {
 	struct crosvm_line crosvm;
-	struct hypertrace_event event;
+	struct mark_event event;
 };
 
 /* Reads a line of trace_marker, up to its NUL or line feed. */
@@ -81,10 +81,8 @@ enum mark_kind mark_line(const char *text, size_t len, struct mark_text *out);
  * A guest's mark as an event of its own, hypertrace:guest_hypertrace: fields client, arg1, arg2, ... and the
  * guest's name. Its common_pid is a vCPU's thread, which a guest's program changes: its source is the client.
  */
-#define MARKS_SYSTEM "hypertrace"
-
 struct marks_fields {
-	struct field_load client, guest, arg[HYPERTRACE_ARGS_MAX];
+	struct field_load client, guest, arg[MARK_ARGS_MAX];
 	size_t n_args;
 };
 
@@ -94,7 +92,7 @@ struct marks_fields marks_fields(struct tep_event *e);
  * False: the record is too short, or the event has no arguments. *guest: in the record, *guest_len bytes;
  * 0: the record does not name it.
  */
-bool marks_load(const struct marks_fields *f, const void *record, size_t len, struct hypertrace_event *out,
+bool marks_load(const struct marks_fields *f, const void *record, size_t len, struct mark_event *out,
 		const char **guest, size_t *guest_len);
 
 #endif

@@ -23,7 +23,7 @@ enum event_kind {
 	EVENT_KVM_EXIT,
 	EVENT_X86_EXIT,
 	EVENT_MARKER,
-	EVENT_HYPERTRACE,
+	EVENT_GUEST_MARK,
 };
 
 struct sample {
@@ -55,7 +55,7 @@ static enum event_kind scan_kind(const struct tep_event *e)
 	} kinds[] = {
 		{ "kvm", "kvm_entry", EVENT_KVM_ENTRY },      { "kvm", "kvm_exit", EVENT_KVM_EXIT },
 		{ "kvm", "kvm_guest_fault", EVENT_KVM_EXIT }, { "ftrace", "print", EVENT_MARKER },
-		{ NULL, HYPERTRACE_EVENT, EVENT_HYPERTRACE },
+		{ NULL, MARK_EVENT, EVENT_GUEST_MARK },
 	};
 
 	if (!strcmp(e->system, "hypervisor") || !strcmp(e->system, "hyp")) {
@@ -126,33 +126,19 @@ static int take_visit(struct spans *s, const struct mark *at, enum point_kind ki
 	return spans_point(s, &p);
 }
 
-static int take_hypertrace(struct spans *s, const struct mark *at, const struct hypertrace_event *e)
-{
-	struct mark p = *at;
-
-	if (e->has_cpu || e->has_client)
-		p.source = e->cpu * 31 + e->client;
-	return e->n_args ? spans_hypertrace(s, &p, e->arg[0]) : 0;
-}
-
 /* Two guests may have a client of the same number. */
 static int take_mark(struct spans *s, const struct mark *at, struct view *v)
 {
 	struct mark p = *at;
-	struct hypertrace_event e;
+	struct mark_event e;
 	const char *guest;
 	size_t n;
-	bool named;
 
-	if (!hypertrace_record(v, &e))
+	if (!mark_record(v, &e) || !e.n_args)
 		return 0;
-	named = view_text(v, "guest", &guest, &n);
-	if (v->bad)
-		return 0;
-	if (!named)
-		return take_hypertrace(s, at, &e);
-	p.source = hypertrace_source(e.client, guest, n);
-	return e.n_args ? spans_hypertrace(s, &p, e.arg[0]) : 0;
+	if (view_text(v, "guest", &guest, &n))
+		p.source = mark_client_source(e.client, guest, n);
+	return v->bad ? 0 : spans_numbered_mark(s, &p, e.arg[0]);
 }
 
 static int take_marker(struct spans *s, const struct mark *at, struct view *v)
@@ -165,8 +151,8 @@ static int take_marker(struct spans *s, const struct mark *at, struct view *v)
 	if (!view_text(v, "buf", &text, &len))
 		return 0;
 	switch (mark_line(text, len, &line)) {
-	case MARK_HYPERTRACE:
-		return take_hypertrace(s, at, &line.event);
+	case MARK_GUEST:
+		return line.event.n_args ? spans_numbered_mark(s, at, line.event.arg[0]) : 0;
 	case MARK_CROSVM:
 		p.id = line.crosvm.id;
 		p.name = mark_name(line.crosvm.name.p, line.crosvm.name.len);
@@ -210,7 +196,7 @@ static int read_record(struct spans *s, const struct mark *at, enum event_kind k
 	case EVENT_MARKER:
 		ret = take_marker(s, at, &v);
 		break;
-	case EVENT_HYPERTRACE:
+	case EVENT_GUEST_MARK:
 		ret = take_mark(s, at, &v);
 		break;
 	default:

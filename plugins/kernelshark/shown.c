@@ -173,7 +173,7 @@ int spans_mark(struct spans *s, const struct mark *p)
 					     .detail = done.first });
 }
 
-int spans_hypertrace(struct spans *s, const struct mark *p, uint64_t number)
+int spans_numbered_mark(struct spans *s, const struct mark *p, uint64_t number)
 {
 	struct mark mark = *p;
 	int ret = spans_mark(s, &mark);

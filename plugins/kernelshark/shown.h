@@ -51,7 +51,7 @@ int spans_point(struct spans *s, const struct span_point *p);
 /* A begin or an end of a program's; tags are not the caller's here. */
 int spans_mark(struct spans *s, const struct mark *p);
 /* Without a description of its numbers, an event lasts until the next one of its source; 0 only ends one. */
-int spans_hypertrace(struct spans *s, const struct mark *p, uint64_t number);
+int spans_numbered_mark(struct spans *s, const struct mark *p, uint64_t number);
 /* Events of that mark's buffer are lost, on its CPU. */
 int spans_lost(struct spans *s, const struct mark *at);
 

@@ -43,7 +43,7 @@ static void hcalls(const uint8_t *data, size_t size)
 static void marker(const uint8_t *data, size_t size)
 {
 	const char *line = (const char *)data;
-	struct hypertrace_event e;
+	struct mark_event e;
 	struct crosvm_line l;
 	struct crosvm_part expr, value;
 
@@ -51,26 +51,26 @@ static void marker(const uint8_t *data, size_t size)
 		while (crosvm_arg(&l.args, &expr, &value))
 			if (expr.p < line || value.p + value.len > line + size)
 				abort();
-	if (hypertrace_line_parse(line, size, &e) && (!e.n_args || e.n_args > HYPERTRACE_ARGS_MAX))
+	if (mark_event_parse(line, size, &e) && (!e.n_args || e.n_args > MARK_ARGS_MAX))
 		abort();
 }
 
 static void description(const uint8_t *data, size_t size)
 {
-	struct hypertrace_event e = { .n_args = HYPERTRACE_ARGS_MAX };
-	struct hypertrace_desc *d;
+	struct mark_event e = { .n_args = MARK_ARGS_MAX };
+	struct mark_desc *d;
 	struct buf out = { 0 };
 	unsigned int line;
 
-	if (hypertrace_desc_parse(data, size, &d, &line))
+	if (mark_desc_parse(data, size, &d, &line))
 		return;
 	for (e.arg[0] = 0; e.arg[0] < 16; e.arg[0]++) {
-		for (size_t i = 1; i < HYPERTRACE_ARGS_MAX; i++)
+		for (size_t i = 1; i < MARK_ARGS_MAX; i++)
 			e.arg[i] = e.arg[0] * 0x8f0f0f0f0f0f0f0f;
-		hypertrace_text(d, &e, &out);
+		mark_event_text(d, &e, &out);
 	}
 	buf_release(&out);
-	hypertrace_desc_free(d);
+	mark_desc_free(d);
 }
 
 static void hypervisor(const uint8_t *data, size_t size)

@@ -205,7 +205,7 @@ static void test_threads(void **state)
 static void test_marker(void **state)
 {
 	char path[128], base[160];
-	struct hypertrace_event e;
+	struct mark_event e;
 	struct buf b = { 0 };
 
 	snprintf(path, sizeof(path), "%s/marker", dir);
@@ -217,7 +217,7 @@ static void test_marker(void **state)
 	assert_string_equal(buf_str(&b),
 			    "guest_hypertrace client=0 arg1=0x1 arg2=0xcafe arg3=0xdead arg4=0xbeef\n"
 			    "guest_hypertrace client=0 arg1=0x0 arg2=0xcafe arg3=0xdead arg4=0xbeef\n");
-	assert_true(hypertrace_line_parse(buf_str(&b), strcspn(buf_str(&b), "\n"), &e));
+	assert_true(mark_event_parse(buf_str(&b), strcspn(buf_str(&b), "\n"), &e));
 	assert_int_equal(e.n_args, 4);
 	assert_int_equal(e.arg[3], 0xbeef);
 	buf_release(&b);

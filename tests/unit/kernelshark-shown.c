@@ -340,7 +340,7 @@ static void hypertrace(void **state)
 		struct mark p = at(events[i].ts, 7);
 
 		p.source = events[i].source;
-		assert_int_equal(spans_hypertrace(s, &p, events[i].number), 0);
+		assert_int_equal(spans_numbered_mark(s, &p, events[i].number), 0);
 	}
 	assert_int_equal(spans_finish(s), 0);
 	assert_int_equal(spans_of_task(s, 0, 7, &v), 2);
@@ -357,13 +357,13 @@ static void hypertrace_lost(void **state)
 	const struct shown *const *v;
 	struct mark p = at(10, 7);
 
-	assert_int_equal(spans_hypertrace(s, &p, 1), 0);
+	assert_int_equal(spans_numbered_mark(s, &p, 1), 0);
 	p = at(20, 7);
 	assert_int_equal(spans_lost(s, &p), 0);
 	p = at(30, 7);
-	assert_int_equal(spans_hypertrace(s, &p, 2), 0);
+	assert_int_equal(spans_numbered_mark(s, &p, 2), 0);
 	p = at(40, 7);
-	assert_int_equal(spans_hypertrace(s, &p, 0), 0);
+	assert_int_equal(spans_numbered_mark(s, &p, 0), 0);
 	assert_int_equal(spans_finish(s), 0);
 	assert_int_equal(spans_of_task(s, 0, 7, &v), 1);
 	assert_int_equal(v[0]->start, 30);

@@ -293,7 +293,7 @@ static const char *hypertrace_marker(struct rig *r, const struct rig_event *e, c
 	return rig_print(r, b.data, b.len);
 }
 
-static void test_hypertrace_desc(void **state)
+static void test_mark_desc(void **state)
 {
 	char *desc = temp_file("# the game\n"
 			       "1 frame_start  width:u16 height:u32 where:hex\n"
@@ -409,7 +409,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),	cmocka_unit_test(test_decoy),
 		cmocka_unit_test(test_markers), cmocka_unit_test(test_hyp_options),
-		cmocka_unit_test(test_plain),	cmocka_unit_test(test_hypertrace_desc),
+		cmocka_unit_test(test_plain),	cmocka_unit_test(test_mark_desc),
 		cmocka_unit_test(test_short),	cmocka_unit_test(test_short_text),
 	};
 

@@ -284,7 +284,7 @@ static void mark_lines(void **state)
 
 	assert_int_equal(mark_line("5 VirtioFs Exit: read\n", 22, &text), MARK_CROSVM);
 	assert_int_equal(text.crosvm.name.len, 4);
-	assert_int_equal(mark_line("guest_hypertrace arg1=2\n\0junk", 29, &text), MARK_HYPERTRACE);
+	assert_int_equal(mark_line("guest_hypertrace arg1=2\n\0junk", 29, &text), MARK_GUEST);
 	assert_int_equal(text.event.arg[0], 2);
 	assert_int_equal(mark_line("words", 5, &text), MARK_NONE);
 }

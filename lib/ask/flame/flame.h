@@ -97,17 +97,17 @@ uint64_t flame_scaled(uint64_t n, uint64_t of, uint64_t to);
 struct flame; /* opaque */
 
 struct flame_opts {
-	bool idle;			    /* of pid 0, too */
-	bool pids;			    /* tasks as "name-pid" */
-	bool spans;			    /* of programs (markers.h), and nothing else */
-	bool states;			    /* of vCPUs (states.h), and nothing else */
-	const struct hypertrace_desc *desc; /* the names of hypertrace's; NULL: none; outlives it */
-	const char *behind;	 /* a filter: stacks behind such an event only; NULL: all. To be sound by
-				  * filter_syntax() */
-	struct strlist machines; /* wildcards; none: all */
-	struct strlist tasks;	 /* names, wildcards, or pids; none: all */
-	size_t frames_max;	 /* 0: FLAME_FRAMES_MAX */
-	bool two_sides;		 /* from the second file on that is no guest's: side 1 */
+	bool idle;		      /* of pid 0, too */
+	bool pids;		      /* tasks as "name-pid" */
+	bool spans;		      /* of programs (markers.h), and nothing else */
+	bool states;		      /* of vCPUs (states.h), and nothing else */
+	const struct mark_desc *desc; /* the names of hypertrace's; NULL: none; outlives it */
+	const char *behind;	      /* a filter: stacks behind such an event only; NULL: all. To be sound by
+				       * filter_syntax() */
+	struct strlist machines;      /* wildcards; none: all */
+	struct strlist tasks;	      /* names, wildcards, or pids; none: all */
+	size_t frames_max;	      /* 0: FLAME_FRAMES_MAX */
+	bool two_sides;		      /* from the second file on that is no guest's: side 1 */
 };
 
 /* Counts of what is not in the stacks. */

@@ -19,15 +19,14 @@ struct marker {
 };
 
 /* False: it begins or ends nothing. */
-static bool marker_hypertrace(const struct hypertrace_desc *desc, const struct hypertrace_event *e,
-			      struct marker *to)
+static bool marker_of_guest(const struct mark_desc *desc, const struct mark_event *e, struct marker *to)
 {
 	int way = 0;
 
-	to->kind = MARKERS_HYPERTRACE;
+	to->kind = MARKERS_GUEST;
 	to->mark.id = MARK_NO_ID;
-	to->name = hypertrace_name(desc, e);
-	to->len = to->name ? (uint32_t)hypertrace_span_name(to->name, &way) : 0;
+	to->name = mark_event_name(desc, e);
+	to->len = to->name ? (uint32_t)mark_span_name(to->name, &way) : 0;
 	to->mark.begins = way > 0;
 	return way;
 }
@@ -36,7 +35,7 @@ static bool marker_hypertrace(const struct hypertrace_desc *desc, const struct h
 static bool marker_of(const struct markers *m, const struct step *s, const struct merge_record *r,
 		      struct marker *to)
 {
-	struct hypertrace_event event;
+	struct mark_event event;
 	struct mark_text text;
 	const uint8_t *line;
 	size_t n;
@@ -60,17 +59,17 @@ static bool marker_of(const struct markers *m, const struct step *s, const struc
 			to->name = text.crosvm.name.p;
 			to->len = (uint32_t)text.crosvm.name.len;
 			return true;
-		case MARK_HYPERTRACE:
-			return marker_hypertrace(m->desc, &text.event, to);
+		case MARK_GUEST:
+			return marker_of_guest(m->desc, &text.event, to);
 		default:
 			return false;
 		}
 	}
 	if (!m->desc || !marks_load(&m->fields[s->input], r->data, r->len, &event, &to->guest, &n))
 		return false;
-	to->mark.source = hypertrace_source(event.client, to->guest, n);
+	to->mark.source = mark_client_source(event.client, to->guest, n);
 	to->guest_len = (uint32_t)n;
-	return marker_hypertrace(m->desc, &event, to);
+	return marker_of_guest(m->desc, &event, to);
 }
 
 static int markers_work(void *ctx, struct pass_run *run)
@@ -219,7 +218,7 @@ struct pass_part markers_part(struct markers *m)
 }
 
 int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,
-		 const struct hypertrace_desc *desc)
+		 const struct mark_desc *desc)
 {
 	struct markers *m = calloc(1, sizeof(*m));
 
@@ -235,7 +234,7 @@ int markers_open(struct markers **out, const struct inputs *in, const struct tim
 	for (size_t i = 0; i < in->n; i++) {
 		struct tep_event *print = tep_find_event_by_name(in->v[i].tep, "ftrace", "print");
 
-		struct tep_event *mark = tep_find_event_by_name(in->v[i].tep, MARKS_SYSTEM, HYPERTRACE_EVENT);
+		struct tep_event *mark = tep_find_event_by_name(in->v[i].tep, MARK_SYSTEM, MARK_EVENT);
 
 		m->texts[i] = field_load(print ? tep_find_field(print, "buf") : NULL);
 		if (mark)

@@ -11,7 +11,7 @@
  * begins X, and X_end ends it. From the last event before a loss in the buffer to the first after it no span
  * of hypertrace begins.
  */
-enum markers_kind { MARKERS_CROSVM, MARKERS_HYPERTRACE };
+enum markers_kind { MARKERS_CROSVM, MARKERS_GUEST };
 
 struct markers_row {
 	size_t input;
@@ -45,7 +45,7 @@ struct markers {
 		uint64_t others;       /* of threads or names beyond the 4,096th */
 	} cut;
 	/* Private. */
-	const struct hypertrace_desc *desc;
+	const struct mark_desc *desc;
 	struct field_load *texts;    /* ftrace:print's, by input */
 	struct marks_fields *fields; /* guest_hypertrace's, by input */
 	struct map by_name;
@@ -61,7 +61,7 @@ struct markers {
 
 /* desc: NULL for none. All outlive it. -ENOMEM. */
 int markers_open(struct markers **out, const struct inputs *in, const struct timeline *t,
-		 const struct hypertrace_desc *desc);
+		 const struct mark_desc *desc);
 void markers_close(struct markers *m);
 /* Before it is read: called with each span as it ends. */
 void markers_listen(struct markers *m, markers_listener *ended, void *ctx);

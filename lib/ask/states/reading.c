@@ -2,7 +2,7 @@
 /* Opens what several answers share, once, and reads the files for all of them. */
 #include "ask/states/reading.h"
 
-int reading_open(struct reading *r, const struct inputs *in, const struct hypertrace_desc *desc,
+int reading_open(struct reading *r, const struct inputs *in, const struct mark_desc *desc,
 		 const struct log *log)
 {
 	*r = (struct reading){ .in = in, .desc = desc };

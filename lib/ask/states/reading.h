@@ -11,8 +11,8 @@ struct reading {
 	const struct inputs *in;
 	struct timeline *timeline;
 	struct steps *steps;
-	const struct hypertrace_desc *desc; /* NULL: none */
-	struct states *states;		    /* these three are opened by the first who asks for them */
+	const struct mark_desc *desc; /* NULL: none */
+	struct states *states;	      /* these three are opened by the first who asks for them */
 	struct exits *exits;
 	struct markers *markers;
 	struct pass_part parts[PASS_PARTS_MAX];
@@ -21,7 +21,7 @@ struct reading {
 
 /* in: loaded; in and desc outlive it. -ENOMEM, -errno of the files. reading_close also in case of an error.
  */
-int reading_open(struct reading *r, const struct inputs *in, const struct hypertrace_desc *desc,
+int reading_open(struct reading *r, const struct inputs *in, const struct mark_desc *desc,
 		 const struct log *log);
 void reading_close(struct reading *r);
 /* reading_run refuses more than PASS_PARTS_MAX. */

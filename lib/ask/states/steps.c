@@ -3,6 +3,7 @@
 #include "ask/states/steps.h"
 
 #include "base/decode/esr.h"
+#include "base/decode/mark-lines.h"
 #include "base/arena.h"
 
 /* Steps by system and name of their event, with the fields for a and b. NULL system: the hypervisor's; NULL
@@ -53,7 +54,7 @@ static const struct step_row {
 	{ "kvm", "kvm_hypercall", STEP_HYPERCALL, { "nr" }, { NULL } },
 	{ "ftrace", "print", STEP_PRINT, { NULL }, { NULL } },
 	{ "hyptrace", "sample", STEP_SAMPLE, { "mode" }, { NULL } },
-	{ "hypertrace", "guest_hypertrace", STEP_PRINT, { "client" }, { NULL } },
+	{ MARK_SYSTEM, MARK_EVENT, STEP_PRINT, { "client" }, { NULL } },
 	{ NULL, "hyp_enter", STEP_HYP_ENTER, { "reason" }, { "vcpu" } },
 	{ NULL, "hyp_exit", STEP_HYP_EXIT, { "reason" }, { "vcpu" } },
 	{ NULL, NULL, STEP_HYP_OTHER, { NULL }, { NULL } },

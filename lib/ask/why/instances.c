@@ -197,7 +197,7 @@ static int why_mark(void *ctx, const struct markers_span *s)
 	return why_chain(m->why, &chain, &row, 2);
 }
 
-int why_marks(struct why *w, const char *name, const struct hypertrace_desc *desc, const struct log *log,
+int why_marks(struct why *w, const char *name, const struct mark_desc *desc, const struct log *log,
 	      uint64_t *damaged)
 {
 	struct why_marking m = { .why = w, .name = name };

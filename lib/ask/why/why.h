@@ -88,7 +88,7 @@ int why_chain(void *ctx, const struct latency_worst *chain, const struct latency
  * Reads the files for the spans of that name that programs mark (ask/states/markers.h), and keeps them as
  * why_chain does. desc: NULL for none. -ENOENT: no span of that name has ended; -ENOMEM, -errno.
  */
-int why_marks(struct why *w, const char *name, const struct hypertrace_desc *desc, const struct log *log,
+int why_marks(struct why *w, const char *name, const struct mark_desc *desc, const struct log *log,
 	      uint64_t *damaged);
 /*
  * After the instances are kept: reads the files once more, and cuts all instances that were kept. -E2BIG:

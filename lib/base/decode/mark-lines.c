@@ -10,7 +10,7 @@
 /* "TID@SEC.USEC:" in front of the name, where the name starts. */
 static const char *name_in_line(const char *line, size_t len)
 {
-	const size_t name = strlen(HYPERTRACE_EVENT);
+	const size_t name = strlen(MARK_EVENT);
 	const char *p = line, *colon;
 
 	if (len && isdigit((unsigned char)*line)) {
@@ -19,13 +19,13 @@ static const char *name_in_line(const char *line, size_t len)
 			return NULL;
 		p = colon + 1;
 	}
-	if ((size_t)(line + len - p) <= name || memcmp(p, HYPERTRACE_EVENT, name))
+	if ((size_t)(line + len - p) <= name || memcmp(p, MARK_EVENT, name))
 		return NULL;
 	return isspace((unsigned char)p[name]) ? p : NULL;
 }
 
 /* "cpu=0x10 arg1=2 ...": cuts the text up. */
-static bool event_keys(struct hypertrace_event *e, char *text)
+static bool event_keys(struct mark_event *e, char *text)
 {
 	char *save = NULL;
 
@@ -43,8 +43,8 @@ static bool event_keys(struct hypertrace_event *e, char *text)
 			e->has_client = true;
 			e->client = value;
 		} else {
-			if (e->n_args == HYPERTRACE_ARGS_MAX || strncmp(w, "arg", 3) ||
-			    parse_u64(w + 3, &n) || n != e->n_args + 1)
+			if (e->n_args == MARK_ARGS_MAX || strncmp(w, "arg", 3) || parse_u64(w + 3, &n) ||
+			    n != e->n_args + 1)
 				return false;
 			e->arg[e->n_args++] = value;
 		}
@@ -52,7 +52,7 @@ static bool event_keys(struct hypertrace_event *e, char *text)
 	return e->n_args > 0;
 }
 
-uint64_t hypertrace_source(uint64_t client, const char *guest, size_t len)
+uint64_t mark_client_source(uint64_t client, const char *guest, size_t len)
 {
 	uint32_t h = 2166136261u;
 
@@ -61,13 +61,13 @@ uint64_t hypertrace_source(uint64_t client, const char *guest, size_t len)
 	return 1ull << 63 | (uint64_t)(h & 0x7fffffff) << 32 | (uint32_t)client;
 }
 
-bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event *out)
+bool mark_event_parse(const char *line, size_t len, struct mark_event *out)
 {
-	const char *p = name_in_line(line, len), *keys = p ? p + strlen(HYPERTRACE_EVENT) : NULL;
+	const char *p = name_in_line(line, len), *keys = p ? p + strlen(MARK_EVENT) : NULL;
 	char *copy = keys && !memchr(line, 0, len) ? strndup(keys, (size_t)(line + len - keys)) : NULL;
 	bool ok;
 
-	*out = (struct hypertrace_event){ 0 };
+	*out = (struct mark_event){ 0 };
 	ok = copy && event_keys(out, copy);
 	free(copy);
 	return ok;
@@ -93,11 +93,11 @@ struct arg {
 struct event {
 	uint64_t number;
 	char *name;
-	struct arg args[HYPERTRACE_ARGS_MAX - 1];
+	struct arg args[MARK_ARGS_MAX - 1];
 	size_t n_args;
 };
 
-struct hypertrace_desc {
+struct mark_desc {
 	struct event **v; /* sorted by number */
 	size_t n;
 };
@@ -116,7 +116,7 @@ static void event_free(struct event *e)
 	free(e);
 }
 
-void hypertrace_desc_free(struct hypertrace_desc *d)
+void mark_desc_free(struct mark_desc *d)
 {
 	if (!d)
 		return;
@@ -220,14 +220,14 @@ static bool number_below(const void *event, const void *number)
 }
 
 /* Index of the event of that number, or of its place. */
-static size_t place_of(const struct hypertrace_desc *d, uint64_t number)
+static size_t place_of(const struct mark_desc *d, uint64_t number)
 {
 	return array_lower_bound(d->v, d->n, sizeof(*d->v), number_below, &number);
 }
 
 static int desc_line(void *desc, char *line)
 {
-	struct hypertrace_desc *d = desc;
+	struct mark_desc *d = desc;
 	struct event **v, *e = calloc(1, sizeof(*e));
 	int ret = e ? parse_event(line, e) : -ENOMEM;
 	size_t at = ret ? 0 : place_of(d, e->number);
@@ -246,16 +246,16 @@ static int desc_line(void *desc, char *line)
 	return 0;
 }
 
-int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc **out, unsigned int *line)
+int mark_desc_parse(const void *data, size_t len, struct mark_desc **out, unsigned int *line)
 {
-	struct hypertrace_desc *d = calloc(1, sizeof(*d));
+	struct mark_desc *d = calloc(1, sizeof(*d));
 	int ret;
 
 	*line = 0;
 	ret = d ? text_lines(data, len, true, desc_line, d, line) : -ENOMEM;
 	*out = ret ? NULL : d;
 	if (ret)
-		hypertrace_desc_free(d);
+		mark_desc_free(d);
 	return ret;
 }
 
@@ -269,21 +269,21 @@ static void put_enum_value(const struct arg *a, uint64_t value, struct buf *out)
 	buf_printf(out, "0x%" PRIx64, value);
 }
 
-static const struct event *find_event(const struct hypertrace_desc *d, const struct hypertrace_event *e)
+static const struct event *find_event(const struct mark_desc *d, const struct mark_event *e)
 {
 	size_t at = d && e->n_args ? place_of(d, e->arg[0]) : 0;
 
 	return d && e->n_args && at < d->n && d->v[at]->number == e->arg[0] ? d->v[at] : NULL;
 }
 
-const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypertrace_event *e)
+const char *mark_event_name(const struct mark_desc *d, const struct mark_event *e)
 {
 	const struct event *known = find_event(d, e);
 
 	return known ? known->name : NULL;
 }
 
-size_t hypertrace_span_name(const char *name, int *way)
+size_t mark_span_name(const char *name, int *way)
 {
 	static const struct {
 		const char *suffix;
@@ -304,8 +304,7 @@ size_t hypertrace_span_name(const char *name, int *way)
 	return len;
 }
 
-const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e, size_t i,
-			   struct buf *out)
+const char *mark_event_arg(const struct mark_desc *d, const struct mark_event *e, size_t i, struct buf *out)
 {
 	const struct event *known = find_event(d, e);
 
@@ -335,12 +334,12 @@ const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertr
 	return NULL;
 }
 
-void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e, struct buf *out)
+void mark_event_text(const struct mark_desc *d, const struct mark_event *e, struct buf *out)
 {
 	const struct event *known = find_event(d, e);
 	size_t next = known ? 1 : 0;
 
-	buf_addstr(out, HYPERTRACE_EVENT);
+	buf_addstr(out, MARK_EVENT);
 	if (e->has_client)
 		buf_printf(out, " client=%" PRIu64, e->client);
 	if (e->has_cpu)
@@ -349,12 +348,12 @@ void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_ev
 		buf_printf(out, " %s(", known->name);
 		for (; next <= known->n_args && next < e->n_args; next++) {
 			buf_printf(out, "%s%s=", next > 1 ? ", " : "", known->args[next - 1].name);
-			hypertrace_arg(d, e, next, out);
+			mark_event_arg(d, e, next, out);
 		}
 		buf_addstr(out, ")");
 	}
 	for (; next < e->n_args; next++) {
 		buf_printf(out, " arg%zu=", next + 1);
-		hypertrace_arg(d, e, next, out);
+		mark_event_arg(d, e, next, out);
 	}
 }

@@ -10,13 +10,14 @@
  * user's description of them, which gives the numbers names and types.
  */
 
-#define HYPERTRACE_ARGS_MAX 32
-#define HYPERTRACE_EVENT    "guest_hypertrace"
+#define MARK_ARGS_MAX 32
+#define MARK_SYSTEM   "hypertrace"
+#define MARK_EVENT    "guest_hypertrace"
 
-struct hypertrace_event {
+struct mark_event {
 	bool has_cpu, has_client;
 	uint64_t cpu, client;
-	uint64_t arg[HYPERTRACE_ARGS_MAX]; /* arg1 is [0] */
+	uint64_t arg[MARK_ARGS_MAX]; /* arg1 is [0] */
 	size_t n_args;
 };
 
@@ -24,10 +25,10 @@ struct hypertrace_event {
  * "guest_hypertrace cpu=0x5602e1f49c10  arg1=1 arg2=0x000000000000cafe", with or
  * without the "TID@SEC.USEC:" of QEMU's log. False: some other text.
  */
-bool hypertrace_line_parse(const char *line, size_t len, struct hypertrace_event *out);
+bool mark_event_parse(const char *line, size_t len, struct mark_event *out);
 
 /* The source of a mark: a number for each client of each guest, above those of threads. */
-uint64_t hypertrace_source(uint64_t client, const char *guest, size_t len);
+uint64_t mark_client_source(uint64_t client, const char *guest, size_t len);
 
 /*
  * The description, one event a line; '#' starts a comment:
@@ -39,30 +40,29 @@ uint64_t hypertrace_source(uint64_t client, const char *guest, size_t len);
  * The arguments are arg2, arg3, ... TYPE: u8 u16 u32 u64 s8 s16 s32 s64 (the low
  * bits), hex, bool, char, f64, enum(NUMBER=WORD,...).
  */
-struct hypertrace_desc; /* opaque */
+struct mark_desc; /* opaque */
 
 /* -EBADMSG with *line the number of the line that makes no sense; -ENOMEM. */
-int hypertrace_desc_parse(const void *data, size_t len, struct hypertrace_desc **out, unsigned int *line);
-void hypertrace_desc_free(struct hypertrace_desc *d);
+int mark_desc_parse(const void *data, size_t len, struct mark_desc **out, unsigned int *line);
+void mark_desc_free(struct mark_desc *d);
 
 /*
  * Appends "guest_hypertrace frame_start(width=640, height=480)" when d describes the event, else
  * "guest_hypertrace arg1=1 arg2=0xcafe"; what a description does not name follows as argN=. d may be NULL.
  */
-void hypertrace_text(const struct hypertrace_desc *d, const struct hypertrace_event *e, struct buf *out);
+void mark_event_text(const struct mark_desc *d, const struct mark_event *e, struct buf *out);
 
 /* The event's name in the description (which owns it); NULL: it is not described, or d is NULL. */
-const char *hypertrace_name(const struct hypertrace_desc *d, const struct hypertrace_event *e);
+const char *mark_event_name(const struct mark_desc *d, const struct mark_event *e);
 /*
  * Length of X in such a name "X_start", which begins a span (*way 1), or "X_end", which ends it (-1), also
  * _begin, _enter, _stop and _exit. Of another name the whole (0).
  */
-size_t hypertrace_span_name(const char *name, int *way);
+size_t mark_span_name(const char *name, int *way);
 /*
- * Appends the value of e->arg[i], 1 <= i < n_args, as hypertrace_text has it.
+ * Appends the value of e->arg[i], 1 <= i < n_args, as mark_event_text has it.
  * Returns the argument's name in the description (which owns it) or NULL.
  */
-const char *hypertrace_arg(const struct hypertrace_desc *d, const struct hypertrace_event *e, size_t i,
-			   struct buf *out);
+const char *mark_event_arg(const struct mark_desc *d, const struct mark_event *e, size_t i, struct buf *out);
 
 #endif

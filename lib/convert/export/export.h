@@ -43,7 +43,7 @@ int export_json(struct export_job *job);
  * -ERANGE: a CPU number that Perfetto refuses (logged); -ENOMEM, -errno of fd.
  * There with HYPTRACE_PERFETTO only, when libdeflate was there at build time.
  */
-int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log);
+int export_perfetto(struct export_job *job, const struct mark_desc *desc, const struct log *log);
 
 /* export --anonymize: names become keyed hashes, addresses are left out. hyptrace-export(1) has the rules. */
 

@@ -81,7 +81,7 @@ static enum pf_role event_role(const struct known_event *k)
 		return !strcmp(name, "kvm_exit")	  ? PF_KVM_EXIT
 		       : !strcmp(name, "kvm_guest_fault") ? PF_KVM_FAULT
 							  : PF_PLAIN;
-	if (!strcmp(system, MARKS_SYSTEM) && !strcmp(name, HYPERTRACE_EVENT))
+	if (!strcmp(system, MARK_SYSTEM) && !strcmp(name, MARK_EVENT))
 		return PF_MARK;
 	return !strcmp(system, "ftrace") && !strcmp(name, "print") ? PF_PRINT : PF_PLAIN;
 }
@@ -117,7 +117,7 @@ const struct pf_event *pf_event(struct perfetto *pf, size_t input, unsigned int 
 	return e;
 }
 
-static const char *const kinds[] = { [PF_CROSVM] = "crosvm", [PF_HYPERTRACE] = "hypertrace" };
+static const char *const kinds[] = { [PF_CROSVM] = "crosvm", [PF_GUEST_MARK] = "hypertrace" };
 
 /* A thread, or a guest's client: by the index of its source. */
 struct pf_marker {
@@ -137,7 +137,7 @@ static uint64_t marker_track(struct perfetto *pf, const struct mark_place *at, e
 {
 	const struct mark_source *s = &pf->marks.v[at->source];
 	struct pf_marker *m = &pf->markers[at->source];
-	uint64_t *track = &m->tracks[kind == PF_HYPERTRACE][at->lane], parent;
+	uint64_t *track = &m->tracks[kind == PF_GUEST_MARK][at->lane], parent;
 	int number = (int)(s->source ^ s->source >> 32);
 	struct tep_handle *tep = pf->job->in->v[s->machine].tep;
 	const char *comm;
@@ -196,7 +196,7 @@ void pf_marker_lost(struct perfetto *pf, const struct merge_record *m)
 	struct span lost;
 
 	while (marks_lost(&pf->marks, gaps_buffer(&pf->gaps, m->stream), &at, &lost))
-		pf_put(pf, lost.machine, marker_track(pf, &at, PF_HYPERTRACE), m->ts, PF_END, NULL, NULL,
+		pf_put(pf, lost.machine, marker_track(pf, &at, PF_GUEST_MARK), m->ts, PF_END, NULL, NULL,
 		       NULL);
 }
 
@@ -222,13 +222,13 @@ static void crosvm_mark(struct perfetto *pf, const struct pf_record *r, const st
 }
 
 /* client: NULL: a thread marks. */
-static void hypertrace_mark(struct perfetto *pf, const struct pf_record *r, uint64_t source,
-			    const char *client, const struct hypertrace_event *e)
+static void perfetto_mark(struct perfetto *pf, const struct pf_record *r, uint64_t source, const char *client,
+			  const struct mark_event *e)
 {
 	struct pf_mark mark = { .mark = { .source = source, .id = MARK_NO_ID },
-				.kind = PF_HYPERTRACE,
+				.kind = PF_GUEST_MARK,
 				.client = client };
-	const char *name = hypertrace_name(pf->desc, e);
+	const char *name = mark_event_name(pf->desc, e);
 	struct pf_args *args = pf_args(pf);
 	struct buf value = { 0 };
 	char number[24];
@@ -245,14 +245,14 @@ static void hypertrace_mark(struct perfetto *pf, const struct pf_record *r, uint
 		const char *arg;
 
 		value.len = 0;
-		arg = hypertrace_arg(pf->desc, e, i, &value);
+		arg = mark_event_arg(pf->desc, e, i, &value);
 		snprintf(number, sizeof(number), "arg%zu", i + 1);
 		if (buf_str(&value))
 			pf_arg_text(args, arg ? arg : number, buf_str(&value), value.len);
 	}
 	buf_release(&value);
-	mark.whole = arena_text(&pf->arena, name ? name : HYPERTRACE_EVENT, 256);
-	len = hypertrace_span_name(mark.whole, &way);
+	mark.whole = arena_text(&pf->arena, name ? name : MARK_EVENT, 256);
+	len = mark_span_name(mark.whole, &way);
 	len = len < 63 ? len : 63;
 	mark.name = arena_printf(&pf->arena, "%.*s", (int)len, mark.whole);
 	mark.mark.begins = way > 0;
@@ -263,7 +263,7 @@ static void hypertrace_mark(struct perfetto *pf, const struct pf_record *r, uint
 
 void pf_marker_record(struct perfetto *pf, const struct pf_record *r)
 {
-	struct hypertrace_event e;
+	struct mark_event e;
 	struct mark_text text;
 	const uint8_t *data;
 	const char *guest;
@@ -272,10 +272,10 @@ void pf_marker_record(struct perfetto *pf, const struct pf_record *r)
 	if (r->event->role == PF_MARK) {
 		/* a guest's program moves from vCPU to vCPU, and is the same client */
 		if (r->event->marks && marks_load(r->event->marks, r->data, r->len, &e, &guest, &n))
-			hypertrace_mark(pf, r, hypertrace_source(e.client, guest, n),
-					arena_printf(&pf->arena, "%.*s client %llu", (int)n, guest,
-						     (unsigned long long)e.client),
-					&e);
+			perfetto_mark(pf, r, mark_client_source(e.client, guest, n),
+				      arena_printf(&pf->arena, "%.*s client %llu", (int)n, guest,
+						   (unsigned long long)e.client),
+				      &e);
 		return;
 	}
 	if (field_load_bytes(&r->event->text, r->data, r->len, &data, &n) != 1)
@@ -284,8 +284,8 @@ void pf_marker_record(struct perfetto *pf, const struct pf_record *r)
 	case MARK_CROSVM:
 		crosvm_mark(pf, r, &text.crosvm);
 		break;
-	case MARK_HYPERTRACE:
-		hypertrace_mark(pf, r, (uint32_t)r->pid, NULL, &text.event);
+	case MARK_GUEST:
+		perfetto_mark(pf, r, (uint32_t)r->pid, NULL, &text.event);
 		break;
 	default:
 		break;

@@ -121,7 +121,7 @@ enum pf_kept_kind {
 	PF_GUEST,
 	PF_STOLEN,
 	PF_CROSVM,
-	PF_HYPERTRACE,
+	PF_GUEST_MARK,
 	/* perfetto-state.c: tracks, by the owner's index and by a guest's CPU; 1 + the index in exits, by
 	   thread */
 	PF_VCPU,
@@ -135,7 +135,7 @@ struct perfetto {
 	uint64_t last_uuid;	/* of a track */
 	struct export_job *job;
 	uint32_t *machines; /* by input; 0 is the host */
-	const struct hypertrace_desc *desc;
+	const struct mark_desc *desc;
 	struct arena arena;	   /* for one record */
 	struct pf_args args;	   /* pf_args() */
 	struct buf name;	   /* perfetto-state.c: of a slice */

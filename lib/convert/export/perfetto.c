@@ -454,7 +454,7 @@ static int perfetto_open(struct perfetto *p)
 				      STATES_VCPUS | STATES_GUEST_TASKS, pf_state_span, p);
 }
 
-int export_perfetto(struct export_job *job, const struct hypertrace_desc *desc, const struct log *log)
+int export_perfetto(struct export_job *job, const struct mark_desc *desc, const struct log *log)
 {
 	struct perfetto p = { .job = job, .desc = desc };
 	struct pipeline_run last = { 0 };

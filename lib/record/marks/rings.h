@@ -2,6 +2,7 @@
 #ifndef HYPTRACE_RINGS_H
 #define HYPTRACE_RINGS_H
 
+#include "base/decode/mark-lines.h"
 #include "record/guest/guest.h"
 #include "record/marks/ring.h"
 #include "record/spool/spool.h"
@@ -55,11 +56,8 @@ int marks_join(struct spool *spool, const struct log *log);
  * hypertrace:guest_hypertrace, an event of a guest's program at the host's time of its doorbell: with the
  * common header and a print format that libtraceevent parses, so that stock tools read it.
  */
-#define MARK_SYSTEM	"hypertrace"
-#define MARK_EVENT	"guest_hypertrace"
 #define MARK_GUEST_MAX	200 /* bytes of a name that count */
 #define MARK_RECORD_MAX 320 /* bytes */
-
 /* Appends its format to those of the spool, and puts its id into the key hypertrace_id. 0 or -errno. */
 int mark_keep_format(struct spool *spool, unsigned int id);
 /*
