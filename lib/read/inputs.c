@@ -2,20 +2,14 @@
 /* Opens trace.dat files that belong together and finds out whose guest each one is. */
 #include "read/inputs.h"
 
+#include <limits.h>
 #include <pthread.h>
 
 #include "base/cursor.h"
 #include "base/files.h"
 
-/*
- * libtraceevent keeps its plugins' options and some state of its parser once for the whole process, so one
- * thread at a time may load or unload. Likewise plugins ask the process for functions of guests:
- * tep_plugin_kvm_get_func(), which stock's kvm plugin calls too, gets an event and nothing else. Its tep has
- * no place for a pointer of ours (contexts belong to plugins' handlers, and options are the process's, too),
- * so the inputs are found by the tep among all that are loaded.
- */
+/* libtraceevent has its plugins' options and some state of its parser once for the whole process. */
 static pthread_mutex_t tep_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct inputs *loaded;
 
 static int read_failed(const struct input *in, int ret, const struct log *log)
 {
@@ -232,22 +226,41 @@ const struct input *inputs_guest(const struct inputs *all, const struct input *h
 	return NULL;
 }
 
+/*
+ * tep_plugin_kvm_get_func() gets an event and nothing else: the last one of its tep, which no file has, leads
+ * to the inputs.
+ */
+#define INPUTS_ID INT_MAX
+
+static int inputs_lead(struct inputs *all, struct tep_handle *tep)
+{
+	static const char format[] = "name: inputs\nID: 2147483647\nformat:\n"
+				     "\tfield:int unused;\toffset:0;\tsize:4;\tsigned:1;\n\n"
+				     "print fmt: \"%d\", REC->unused\n";
+
+	if (tep_parse_event(tep, format, strlen(format), "hyptrace"))
+		return -ENOMEM;
+	tep_get_event(tep, tep_get_events_count(tep) - 1)->context = all;
+	return 0;
+}
+
 /* Returns a guest's function; called by libtraceevent's kvm plugin on x86 and our kvm-arm64 plugin. */
 const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
 				    unsigned long long *val)
 {
+	const struct tep_event *last = tep_get_event(event->tep, tep_get_events_count(event->tep) - 1);
 	const struct input *guest = NULL; /* that the task of a host's record runs */
 	const struct offset_vcpu *vcpu;
+	const struct inputs *all;
 	const char *func;
 
-	if (!__atomic_load_n(&loaded, __ATOMIC_ACQUIRE))
+	if (last->id != INPUTS_ID)
 		return NULL;
+	all = last->context;
 	pthread_mutex_lock(&tep_lock); /* libtraceevent sorts the symbols when the first one is asked for */
-	for (const struct inputs *all = loaded; all; all = all->next)
-		for (size_t i = 0; i < all->n; i++)
-			if (all->v[i].tep == event->tep)
-				guest = inputs_guest(all, &all->v[i], tep_data_pid(event->tep, record),
-						     &vcpu);
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].tep == event->tep)
+			guest = inputs_guest(all, &all->v[i], tep_data_pid(event->tep, record), &vcpu);
 	func = guest ? tep_find_function(guest->tep, *val) : NULL;
 	if (func)
 		*val = tep_find_function_address(guest->tep, *val);
@@ -369,21 +382,17 @@ int inputs_load(struct inputs *in, const struct log *log)
 	int ret = 0;
 
 	pthread_mutex_lock(&tep_lock);
-	for (size_t i = 0; i < in->n; i++) {
+	for (size_t i = 0; i < in->n && !ret; i++) {
 		struct input *one = &in->v[i];
 
 		ret = plugins_load(&one->plugins, one->tep, log)
 			      ?: tepfile_load(one->tep, reader_info(one->reader), &one->format_failures, log)
 			      ?: know_events(one);
-		if (ret) {
+		if (!ret && in->n > 1) /* a file by itself has no guests */
+			ret = inputs_lead(in, one->tep);
+		if (ret)
 			read_failed(one, ret, log);
-			goto out;
-		}
 	}
-	in->next = loaded;
-	if (in->n > 1) /* a file by itself has no guests */
-		__atomic_store_n(&loaded, in, __ATOMIC_RELEASE);
-out:
 	pthread_mutex_unlock(&tep_lock);
 	return ret;
 }
@@ -411,13 +420,7 @@ bool inputs_in_ticks(const struct inputs *in)
 
 void inputs_release(struct inputs *in)
 {
-	struct inputs **at = &loaded;
-
 	pthread_mutex_lock(&tep_lock);
-	while (*at && *at != in)
-		at = &(*at)->next;
-	if (*at)
-		__atomic_store_n(at, in->next, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < in->n; i++)
 		input_release(&in->v[i]);
 	pthread_mutex_unlock(&tep_lock);

@@ -48,9 +48,8 @@ struct input {
 struct inputs {
 	struct input *v;
 	size_t n;
-	uint64_t from, to;   /* timelines have the records at from <= corrected time < to; to 0: all */
-	uint64_t damaged;    /* places that were met as these were looked for: timelines count them, too */
-	struct inputs *next; /* another that is loaded */
+	uint64_t from, to; /* timelines have the records at from <= corrected time < to; to 0: all */
+	uint64_t damaged;  /* places that were met as these were looked for: timelines count them, too */
 };
 
 /*
