@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * Print formats of the hypervisor's events: taken apart, and at work: an event's text into its fields, and
- * the formats for the file.
- */
+/* Print formats of the hypervisor's events, taken apart; and by them the text of an event into its fields. */
 #include "record/hyp/text-pattern.h"
 #include "base/decode/conversion.h"
 
@@ -241,15 +238,6 @@ int hyptext_pattern_new(const struct event_format *f, struct hyptext_pattern **o
 	return 0;
 }
 
-/* Whether the field is in the text. */
-static bool hyptext_pattern_has(const struct hyptext_pattern *p, size_t field)
-{
-	for (size_t i = 0; p->v[i].conv != CONV_NONE; i++)
-		if (p->v[i].field == field)
-			return true;
-	return false;
-}
-
 unsigned int hyp_kernel_header(const struct event_format *f)
 {
 	unsigned int end = 0;
@@ -417,162 +405,5 @@ bool hyptext_pattern_match(const struct hyptext_pattern *p, const struct event_f
 		field = &f->fields[it->field];
 		if (!match_item(it, field, &t, rec + hyp_written_offset(f, field), reason))
 			return false;
-	}
-}
-
-static void print_conv(const struct pattern_item *it, const struct event_field *f, bool raw, struct buf *out)
-{
-	switch (it->conv) {
-	case CONV_NONE:
-		break;
-	case CONV_CHAR: /* libtraceevent has no %c, and prints one byte as a string */
-	case CONV_STRING:
-		buf_addstr(out, "%s");
-		break;
-	case CONV_REASON:
-		buf_addstr(out, raw ? "%u" : "%s");
-		break;
-	case CONV_POINTER:
-		buf_addstr(out, "%016llx");
-		break;
-	case CONV_SYMBOL:
-		buf_printf(out, "%%p%c", it->letter);
-		break;
-	default:
-		buf_printf(out, "%%%s%s", it->zero ? "0" : "", it->left ? "-" : "");
-		if (it->width)
-			buf_printf(out, "%u", it->width);
-		/* libtraceevent sign-extends by the conversion's length, not by the field's */
-		if (it->wide)
-			buf_addstr(out, "ll");
-		else if (it->conv == CONV_SIGNED && f->is_signed && f->size != 4)
-			buf_addstr(out, f->size == 1 ? "hh" : "h");
-		buf_printf(out, "%c", it->letter);
-	}
-}
-
-/*
- * Appends the print format as libtraceevent likes it, without "print fmt: ". Reasons are named from e, or
- * left as numbers when e->raw.
- */
-static void hyptext_pattern_print(const struct hyptext_pattern *p, const struct hypevents *e,
-				  const struct event_format *f, struct buf *out)
-{
-	buf_addstr(out, "\"");
-	for (size_t i = 0; i < p->n; i++) {
-		for (const char *s = p->v[i].literal; *s; s++)
-			buf_printf(out, *s == '%' ? "%%%%" : "%c", *s);
-		if (p->v[i].conv != CONV_NONE)
-			print_conv(&p->v[i], &f->fields[p->v[i].field], e->raw, out);
-	}
-	buf_addstr(out, "\"");
-	for (size_t i = 0; p->v[i].conv != CONV_NONE; i++) {
-		const char *name = f->fields[p->v[i].field].name;
-		int n = (int)strcspn(name, "[");
-
-		buf_addstr(out, ", ");
-		if (p->v[i].conv == CONV_REASON && !e->raw) {
-			buf_printf(out, "__print_symbolic(REC->%s", name);
-			for (size_t k = 0; k < hyp_reasons_n; k++)
-				buf_printf(out, ", { %zu, \"%s\" }", k, hyp_reasons[k]);
-			for (size_t k = 0; k < e->extra_reasons.n; k++)
-				buf_printf(out, ", { %zu, \"%s\" }", HYP_REASON_EXTRA + k,
-					   e->extra_reasons.v[k]);
-			buf_addstr(out, ")");
-		} else {
-			buf_printf(out, "%sREC->%.*s", p->v[i].conv == CONV_SYMBOL ? "(void *)" : "", n,
-				   name);
-		}
-	}
-}
-
-void hypevents_format_head(const char *name, unsigned int id, struct buf *out)
-{
-	buf_printf(out, "name: %s\nID: %u\nformat:\n", name, id);
-	buf_addstr(out, "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-			"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-			"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-			"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
-}
-
-static void format_field(const char *type, const char *name, size_t offset, unsigned int size, bool is_signed,
-			 struct buf *out)
-{
-	buf_printf(out, "\tfield:%s%s%s;\toffset:%zu;\tsize:%u;\tsigned:%d;\n", type,
-		   type[strlen(type) - 1] == '*' ? "" : " ", name, offset, size, is_signed);
-}
-
-/* One field in a list of them, conversion into fmt and argument into args. */
-static void list_field(const struct event_field *f, struct buf *fmt, struct buf *args)
-{
-	static const char *const conv[2][9] = {
-		{ [1] = "%u", [2] = "%u", [4] = "%u", [8] = "0x%llx" },
-		{ [1] = "%hhd", [2] = "%hd", [4] = "%d", [8] = "%lld" },
-	};
-	int n = (int)strcspn(f->name, "[");
-	unsigned long count = f->name[n] ? strtoul(f->name + n + 1, NULL, 10) : 0;
-	/* of "args[4]", 0 when that is no array of whole ones */
-	unsigned int elems = count && count <= f->size && !(f->size % count) ? (unsigned int)count : 0;
-	bool dynamic = !strncmp(f->type, "__data_loc", 10);
-	bool plain = !dynamic && !elems && !f->name[n] && f->size <= 8 && conv[f->is_signed][f->size];
-
-	if (!dynamic && !elems && !plain)
-		return;
-	buf_printf(fmt, "%s%.*s=%s", fmt->len ? " " : "", n, f->name,
-		   plain ? conv[f->is_signed][f->size] : "%s");
-	if (dynamic && strstr(f->type, "char"))
-		buf_printf(args, ", __get_str(%.*s)", n, f->name);
-	else if (dynamic)
-		buf_printf(args, ", __print_hex(__get_dynamic_array(%.*s), __get_dynamic_array_len(%.*s))", n,
-			   f->name, n, f->name);
-	else if (elems && strcmp(f->type, "char"))
-		buf_printf(args, ", __print_array(REC->%.*s, %u, %u)", n, f->name, elems, f->size / elems);
-	else
-		buf_printf(args, ", REC->%.*s", n, f->name);
-}
-
-void hypevents_format(const struct hypevents *e, size_t i, struct buf *out)
-{
-	if (i >= e->n) {
-		hypevents_format_head("hyp_unknown", e->unknown_id, out);
-		format_field("int", "id", 8, 4, true, out);
-		format_field("__data_loc char[]", "text", 12, 4, false, out);
-		format_field("__data_loc u8[]", "data", 16, 4, false, out);
-		buf_addstr(out, "\nprint fmt: \"id=%d %s%s\", REC->id, __get_str(text), "
-				"__print_hex(__get_dynamic_array(data), __get_dynamic_array_len(data))\n");
-	} else if (e->v[i].as_text) {
-		hypevents_format_head(e->v[i].fmt.name, e->v[i].id, out);
-		format_field("__data_loc char[]", "text", 8, 4, false, out);
-		buf_addstr(out, "\nprint fmt: \"%s\", __get_str(text)\n");
-	} else {
-		const struct hypevent *ev = &e->v[i];
-		const struct event_format *f = &ev->fmt;
-
-		hypevents_format_head(f->name, ev->id, out);
-		for (size_t k = 0; k < f->n_fields; k++) {
-			const struct event_field *v = &f->fields[k];
-
-			/* fields that the text lacks are not in the record */
-			if (e->raw || hyptext_pattern_has(ev->pattern, k))
-				format_field(v->type, v->name, hyp_written_offset(f, v), v->size,
-					     v->is_signed, out);
-		}
-		/* also without fields, as the kernel's own formats: libtraceevent wants both blank lines */
-		buf_addstr(out, "\nprint fmt: ");
-		if (ev->pattern) {
-			hyptext_pattern_print(ev->pattern, e, f, out);
-		} else {
-			struct buf fmt = { 0 }, args = { 0 };
-
-			for (size_t k = 0; k < f->n_fields; k++)
-				list_field(&f->fields[k], &fmt, &args);
-			if (buf_status(&fmt) || buf_status(&args))
-				out->bad = true;
-			buf_printf(out, "\"%s\"%s", fmt.len ? buf_str(&fmt) : "",
-				   args.len ? buf_str(&args) : "");
-			buf_release(&fmt);
-			buf_release(&args);
-		}
-		buf_addstr(out, "\n");
 	}
 }
