@@ -9,7 +9,6 @@
 
 #include "record/clock/cntvoff.h"
 #include "file/dat/format.h"
-#include "record/tracefs/dynamic.h"
 #include "record/tracefs/instance.h"
 
 #define SIZE_KB	 "128" /* per CPU: 3000 loads */
@@ -139,7 +138,7 @@ int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *c
 		 "f:" GROUP "/%s kvm_timer_vcpu_load voff=vcpu->kvm->arch.timer_data.voffset "
 		 "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid",
 		 event);
-	ret = dynamic_event_make(u, define);
+	ret = undo_make_event(u, define);
 	if (ret)
 		goto out;
 	ret = read_event(p, dirfd, event) ?: page_layout_read(dirfd, "events/header_page", &p->layout);

@@ -6,7 +6,6 @@
 #include <regex.h>
 
 #include "record/tracefs/dir.h"
-#include "record/tracefs/dynamic.h"
 
 /* ---- events ---- */
 
@@ -138,7 +137,7 @@ int instance_make_events(struct undo *u, const struct buffer_plan *b, const stru
 		if (event && has_enable(&top, path))
 			return log_fail(log, -EEXIST, "-e '%s': there is an event %s already", e->define,
 					e->name);
-		ret = event ? dynamic_event_make(u, e->define) : 0;
+		ret = event ? undo_make_event(u, e->define) : 0;
 		if (ret)
 			instance_complain(&top, e->optional ? LOG_INFO : LOG_ERROR, "dynamic_events",
 					  e->define, ret, NULL);

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 
 #include "record/tracefs/dir.h"
-#include "record/tracefs/dynamic.h"
 
 #define TEXT_MAX      (1u << 20)
 #define SET_EVENT_MAX (16u << 20)
@@ -227,7 +226,7 @@ int instance_make_region(struct undo *u, const struct record_plan *plan, const s
 		return ret;
 	line = str_printf("e:%s %s%s%s", region_second_event(name), t->event, t->filter ? " if " : "",
 			  t->filter ? t->filter : "");
-	ret = line ? dynamic_event_make(u, line) : -ENOMEM;
+	ret = line ? undo_make_event(u, line) : -ENOMEM;
 	if (ret && line) {
 		instance_complain(&top, LOG_ERROR, "dynamic_events", line, ret, NULL);
 		log_err(log,

@@ -2,6 +2,7 @@
 /* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
 #include "record/tracefs/undo.h"
 #include "record/tracefs/undo-priv.h"
+#include "record/plan/dynamic.h"
 #include "record/tracefs/dir.h"
 #include "base/cursor.h"
 
@@ -617,6 +618,15 @@ int undo_poke_until_end(struct undo *u, const char *path, const char *value, cha
 	if (ret)
 		undo_drop(u, mark);
 	return ret;
+}
+
+int undo_make_event(struct undo *u, const char *line)
+{
+	const char *file = "dynamic_events", *group = dynamic_behind_kind(line);
+
+	if (!group || !file_there(u->dirfd, file))
+		return group ? -ENOENT : -EINVAL;
+	return undo_poke_until_end(u, file, line, str_printf("-:%.*s", (int)strcspn(group, " "), group));
 }
 
 static int undo_entry_once(struct undo *u, const struct entry *e)

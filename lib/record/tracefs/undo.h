@@ -89,6 +89,12 @@ int undo_poke(struct undo *u, const char *path, const char *value);
 int undo_at_end(struct undo *u, const char *path, const char *value);
 /* undo_poke of what at_end removes (malloc'ed, freed by it; NULL: -ENOMEM), which is journalled first. */
 int undo_poke_until_end(struct undo *u, const char *path, const char *value, char *at_end);
+/*
+ * Makes an event by a line of dynamic_events (record/plan/dynamic.h), which goes at the end. There must be
+ * none of that name: the kernel would add the line to it, and in the end both would go. -ENOENT: this kernel
+ * has no dynamic_events; -EINVAL: no such line; or the kernel's -errno. Only a failing journal is logged.
+ */
+int undo_make_event(struct undo *u, const char *line);
 
 /*
  * Puts everything back, newest first, going on after a failure. Returns the number of entries that could not

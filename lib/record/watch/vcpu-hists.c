@@ -7,7 +7,7 @@
  */
 #include "record/watch/watcher.h"
 #include "base/decode/esr.h"
-#include "record/tracefs/dynamic.h"
+#include "record/tracefs/undo.h"
 
 #include <tracefs.h>
 
@@ -158,7 +158,7 @@ static int pair_make(struct watcher *w, const struct watch_pair *p)
 	/* "s:NAME TYPE FIELD; ...", without s: where libtracefs sees no dynamic_events */
 	fields = strchr(lines.v[0], ' ');
 	event = str_printf("s:%s%s", p->name, fields ? fields : "");
-	ret = event ? dynamic_event_make(w->undo, event) : -ENOMEM;
+	ret = event ? undo_make_event(w->undo, event) : -ENOMEM;
 	if (ret)
 		log_err(w->o->log, "cannot make the event '%s': %s", event ? event : "", errno_text(ret));
 	for (size_t i = 0; i < ARRAY_SIZE(p->hists) && p->hists[i][0] && !ret; i++) {

@@ -2,17 +2,19 @@
 #ifndef HYPTRACE_DYNAMIC_H
 #define HYPTRACE_DYNAMIC_H
 
-#include "record/tracefs/undo.h"
+#include "base/strings.h"
 
 /*
  * Events that are made for a recording: a line of tracefs's dynamic_events, as
  * Documentation/trace/kprobetrace.rst, fprobetrace.rst, eprobetrace.rst and
  * uprobetracer.rst of the kernel have them:
  *   p:virt/kick virtqueue_notify vq=$arg1
- * Journalled first, so that they go in the end and by `recover`.
  */
 
-/* Whether an -e is such a line and no event's name: a letter, digits, a colon, then a space somewhere. */
+/* The rest after the kind and the number at once ("r10:"); NULL: no such line. */
+const char *dynamic_behind_kind(const char *line);
+
+/* An -e is such a line and no event's name: a letter, digits, a colon, then a space somewhere. */
 bool dynamic_event_defined(const char *text);
 /*
  * The event's name as "GROUP:EVENT" (malloc'ed); NULL with the reason in *why: the line does not
@@ -24,11 +26,5 @@ char *dynamic_event_name(const char *line, const char **why);
  * as perf has them: "sdt_qemu:virtio_notify".
  */
 const char *const *dynamic_preset(const char *name);
-/*
- * Makes it. There must be no event of that name: the kernel would add the line to it, and in
- * the end both would go. -ENOENT: this kernel has no dynamic_events; -EINVAL: no such line; or
- * the kernel's -errno. Only a failing journal is logged.
- */
-int dynamic_event_make(struct undo *u, const char *line);
 
 #endif

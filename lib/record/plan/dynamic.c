@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Events made for a recording: written to dynamic_events, removed by the journal. */
-#include "record/tracefs/dynamic.h"
+/* Lines that define events for a recording, and those of the presets. */
+#include "record/plan/dynamic.h"
 
-#define FILE_NAME "dynamic_events"
-
-/* Rest after the kind and the number at once ("r10:"); NULL: no such line. */
-static const char *dynamic_behind_kind(const char *line)
+const char *dynamic_behind_kind(const char *line)
 {
 	if (!islower((unsigned char)*line++))
 		return NULL;
@@ -44,15 +41,6 @@ char *dynamic_event_name(const char *line, const char **why)
 	if (name)
 		name[slash - group] = ':';
 	return name;
-}
-
-int dynamic_event_make(struct undo *u, const char *line)
-{
-	const char *group = dynamic_behind_kind(line);
-
-	if (!group || !file_there(undo_dirfd(u), FILE_NAME))
-		return group ? -ENOENT : -EINVAL;
-	return undo_poke_until_end(u, FILE_NAME, line, str_printf("-:%.*s", (int)strcspn(group, " "), group));
 }
 
 /*
