@@ -22,7 +22,10 @@ struct command_row {
 	int (*run)(int argc, char **argv); /* argv[0] is its name; returns an EXIT_ status */
 	const struct opts_table *options;  /* NULL: not completed */
 	const char *summary;		   /* for `hyptrace -h` */
-	const char *hint;		   /* see hyptrace.c; NULL: none */
+	const char *hint;		   /* of what to do next; NULL: none */
+	struct {
+		const char *option, *hint;
+	} after[3]; /* in its place, with that option */
 	bool ends;  /* without memory: it prints by libtraceevent, which does not check most allocations */
 	bool pages; /* its answers go through the user's pager */
 	bool live;  /* arguments are the system's, not those of recordings: for completion */

@@ -330,29 +330,10 @@ static int complete_line(int argc, char **argv)
 
 /* ---- hints ---- */
 
-/* Hints after a command with that option, in place of the command's own (cmd/commands.h). In both FILES
- * stands for what the command read, or for the option's argument. */
-static const struct hint_row {
-	const char *command, *option, *words;
-} hint_rows[] = {
-	/* doctor's answer ends with a hint */
-	{ "cut", "output", "hyptrace report FILES" },
-	{ "export", "perfetto", "open FILES in https://ui.perfetto.dev" },
-	{ "export", "ctf", "babeltrace2 FILES" },
-	{ "export", "parquet", "tables of FILES: Documentation/fleet.md has queries" },
-	{ "flame", "svg", "open FILES in a browser" },
-	{ "import", "output", "hyptrace report FILES" },
-	{ "merge", "output", "hyptrace report FILES" },
-	{ "recover", "output", "hyptrace report FILES" },
-	{ "sync", "write", "hyptrace report FILES" },
-	{ "view", "output", "open FILES in a browser" },
-	{ "why", "from", "hyptrace path --at SECONDS FILES, at the time of an example" },
-	{ "why", "preset", "hyptrace path --at SECONDS FILES, at the time of an example" },
-};
-
 /* A command line, as its table reads it. */
 struct hint_line {
-	const char *command, *words;
+	const struct command_row *command;
+	const char *words;
 	const char *arg; /* of the option that has the words */
 	struct strlist files;
 	bool numbered; /* record --rotate and --flight, cut --per: FILE.NNN instead of FILE */
@@ -366,14 +347,14 @@ static int hint_option(void *ctx, const struct opt *o, const char *arg, struct o
 
 	l->silent |= o->key == 'q' || !strcmp(name, "json") || !strcmp(name, "csv") || !strcmp(name, "help");
 	l->numbered |= !strcmp(name, "rotate") || !strcmp(name, "flight") ||
-		       (!strcmp(name, "per") && !strcmp(l->command, "cut"));
-	for (const struct hint_row *r = hint_rows; r < hint_rows + ARRAY_SIZE(hint_rows); r++)
-		if (!strcmp(r->command, l->command) && !strcmp(name, r->option)) {
-			l->words = r->words;
+		       (!strcmp(name, "per") && !strcmp(l->command->name, "cut"));
+	for (size_t i = 0; i < ARRAY_SIZE(l->command->after) && l->command->after[i].option; i++)
+		if (!strcmp(name, l->command->after[i].option)) {
+			l->words = l->command->after[i].hint;
 			l->arg = arg;
 		}
 	/* record's -o has no long name, and its other words are the command that it runs */
-	if ((o->key == 'i' && arg) || (o->key == 'o' && !strcmp(l->command, "record")))
+	if ((o->key == 'i' && arg) || (o->key == 'o' && !strcmp(l->command->name, "record")))
 		return strlist_add(&l->files, arg);
 	return 0;
 }
@@ -417,7 +398,7 @@ static void hint_print(int argc, char **argv)
 {
 	const struct command_row *command = command_find(argv[0]);
 	bool record = !strcmp(argv[0], "record");
-	struct hint_line l = { .command = argv[0] };
+	struct hint_line l = { .command = command };
 	struct opts_table table;
 	struct opts_error err;
 	int ret;
