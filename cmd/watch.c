@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "cmd.h"
+#include "ask/states/histogram.h"
 #include "base/answer.h"
 #include "base/clock.h"
 #include "base/signals.h"
@@ -156,21 +157,19 @@ static void watch_table_write(struct answer *a, struct watcher *w, const char *k
 
 static int watch_print(struct watcher *w, const struct watch_opts *o, const struct log *log)
 {
-	static const struct answer_column own[] = { { "vcpus", "vCPUs", ANSWER_COUNT },
-						    { "dropped", "dropped", ANSWER_COUNT },
-						    { "cpu_ns", "own CPU time", ANSWER_DURATION } },
-					  stolen[] = { { "vcpu", "vCPU", ANSWER_WORD },
-						       { "by", "by", ANSWER_WORD },
-						       { "total_ns", "total", ANSWER_DURATION } },
-					  exits[] = { { "vcpu", "vCPU", ANSWER_WORD },
-						      { "reason", "reason", ANSWER_WORD },
-						      { "n", "n", ANSWER_COUNT },
-						      { "total_ns", "total", ANSWER_DURATION },
-						      { "p99_below_ns", "p99 below", ANSWER_DURATION } },
-					  wakeups[] = { { "vcpu", "vCPU", ANSWER_WORD },
-							{ "n", "n", ANSWER_COUNT },
-							{ "total_ns", "total", ANSWER_DURATION },
-							{ "p99_below_ns", "p99 below", ANSWER_DURATION } };
+	const struct answer_column vcpu = { "vcpu", "vCPU", ANSWER_WORD }, *figures = duration_columns,
+				   below = { "p99_below_ns", "p99 below", ANSWER_DURATION },
+				   own[] = { { "vcpus", "vCPUs", ANSWER_COUNT },
+					     { "dropped", "dropped", ANSWER_COUNT },
+					     { "cpu_ns", "own CPU time", ANSWER_DURATION } },
+				   stolen[] = { vcpu, { "by", "by", ANSWER_WORD }, figures[DURATION_TOTAL] },
+				   exits[] = { vcpu,
+					       { "reason", "reason", ANSWER_WORD },
+					       figures[DURATION_COUNT],
+					       figures[DURATION_TOTAL],
+					       below },
+				   wakeups[] = { vcpu, figures[DURATION_COUNT], figures[DURATION_TOTAL],
+						 below };
 	struct buf text = { 0 };
 	struct answer a;
 	int ret;

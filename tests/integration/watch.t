@@ -165,7 +165,7 @@ is "$(grep -c 'reason="IRQ",le=.*} 0$' "$tmp/w.prom")" 12 "what lasts longer tha
 is "$(cd "$tmp" && ls w.prom*)" "w.prom" "the file has its name, and no part of it is left"
 is "$(json_differs watch <"$tmp/out" 2>&1)" "" "JSON as the schema says"
 is "$(jq -c '.stolen[2], .exits[2], .watch.dropped' <"$tmp/out")" '{"vcpu":"Guest:0","by":"hog","total_ns":1638159623}
-{"vcpu":"Guest:1","reason":"WFx","n":1,"total_ns":110439,"p99_below_ns":262144}
+{"vcpu":"Guest:1","reason":"WFx","count":1,"total_ns":110439,"p99_below_ns":262144}
 3' "... with the same sums"
 [ ! -e "$journal" ] && [ "$(<"$instance/buffer_size_kb")" = 1410 ]
 ok $? "all is put back"
