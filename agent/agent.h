@@ -30,7 +30,7 @@ struct agent;
 int boot_early(struct agent *a, const char *events);
 /* Looks for what boot parameters have begun to trace, and keeps it in a->boot. */
 void boot_find(struct agent *a);
-/* Whether the buffer holds a boot trace; afterwards it is an ordinary one. */
+/* True if the buffer holds a boot trace; afterwards it is an ordinary one. */
 bool boot_take(struct agent *a, const char *buffer);
 /* Puts back what --early changed. */
 void boot_end_early(struct agent *a);
@@ -95,9 +95,9 @@ void serving_join(struct serving *s);
 int request_parse(struct record_plan *plan, const struct strlist *args, const struct log *log, char **why);
 /* The one buffer that is to be recorded; NULL: more than one is asked for. */
 struct buffer_plan *request_buffer(struct record_plan *plan);
-/* Whether samples may be taken: hyptrace:sample is allowed, as an event. */
+/* True if samples may be taken: hyptrace:sample is allowed, as an event. */
 bool allow_samples(const struct strlist *allow);
-/* Whether the event of --start-on or --stop-on may be traced. */
+/* True if the event of --start-on or --stop-on may be traced. */
 bool allow_trigger(const struct strlist *allow, const struct trigger_plan *t);
 /* Narrows the request to events that are allowed. -EACCES with *why: nothing is left, or it asks for more. */
 int allow_apply(const struct strlist *allow, int tracing_dirfd, struct buffer_plan *b, const struct log *log,

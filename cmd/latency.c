@@ -160,7 +160,7 @@ void latency_question_release(struct latency_question *o)
 	}
 }
 
-/* Whether the files' KVM is x86's, and the event one that only arm64's has. */
+/* True if the files' KVM is x86's, and the event one that only arm64's has. */
 static bool latency_other_arch(const struct inputs *in, const char *event)
 {
 	static const char *const arm64[] = { "vgic_", "kvm_timer_", "kvm_guest_fault" };

@@ -77,7 +77,7 @@ static int owner_rows_open(struct owner_rows *r, const struct stat_answer *s, un
 	return 0;
 }
 
-/* Whether they are of several machines. */
+/* True if they are of several machines. */
 static bool owner_machines(const struct owner_rows *r)
 {
 	for (size_t i = 1; i < r->n; i++)

@@ -373,7 +373,7 @@ static void plot_widen(struct sync_plot *p, int64_t offset)
 	p->svg.y.high = fmax(p->svg.y.high, us);
 }
 
-/* Whether the offset jumps between these guest times. */
+/* True if the offset jumps between these guest times. */
 static bool cut_between(const struct sync_result *r, uint64_t a, uint64_t b)
 {
 	for (size_t i = 0; i < r->n_jumps; i++)

@@ -54,7 +54,7 @@ static inline uint64_t field_word(const struct field_load *l, const uint8_t *p)
 	return (uint64_t)((int64_t)(v << l->sign) >> l->sign);
 }
 
-/* Whether all size bytes of it lie in the record. */
+/* True if all size bytes of it lie in the record. */
 static inline bool field_inside(const struct field_load *l, size_t len)
 {
 	return (uint64_t)l->offset + l->size <= len;

@@ -37,7 +37,7 @@ extern const struct command command_none;
 int command_fork(struct command *c, char **argv, const char *user);
 /* Lets it run. 0 when it runs, else the error of execvp (-ENOENT: not found). */
 int command_go(struct command *c);
-/* Whether it has ended; does not wait. */
+/* True if it has ended; does not wait. */
 bool command_ended(struct command *c);
 /* Closes what is open; a command that was never let go is killed. */
 void command_release(struct command *c);

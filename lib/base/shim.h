@@ -8,7 +8,7 @@
 
 #define SHIM_NAME "trace-cmd"
 
-/* Whether argv[0] is that name. */
+/* True if argv[0] is that name. */
 bool shim_called(const char *argv0);
 
 /* Path of `name` relative to the folder of the running program; malloc'ed, NULL: no memory, or no

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* In the static file: what the C library would load other files for, which need not be there or fit. */
+/* Replaces functions of the C library that would load other files, which a static program may not find. */
 #ifdef HYPTRACE_STATIC
 #include <dlfcn.h>
 #include <grp.h>

@@ -65,7 +65,7 @@ bool is_word_char(char ch);
 size_t word_len(const char *s, size_t most, const char *more);
 /* The *n bytes in brackets, as kernels show what is chosen: "local [boot] mono". NULL: there are none. */
 const char *chosen_word(const char *text, size_t len, size_t *n);
-/* Whether these bytes are such, up to 63 of them: what can be a name in the kernel. */
+/* True if these bytes are such, up to 63 of them: what can be a name in the kernel. */
 bool is_word(const char *s, size_t len);
 
 /* malloc'ed printf; NULL when out of memory. */
@@ -75,7 +75,7 @@ char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 size_t path_stem(const char *path);
 
 struct buf;
-/* Whether a word, which is not empty, is among words with blanks between. */
+/* True if a word, which is not empty, is among words with blanks between. */
 bool words_have(const char *words, const char *word);
 /* Adds a blank and the word in quotes, so that a shell takes it for one. */
 void shell_quote(struct buf *line, const char *word);

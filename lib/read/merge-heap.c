@@ -77,7 +77,7 @@ static void stream_damage(struct merge *m, struct stream *s, int error)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Whether all records of a page are before those that are wanted. */
+/* True if all records of a page are before those that are wanted. */
 static bool stream_page_early(const struct merge *m, const struct stream *s)
 {
 	uint64_t from = m->from > s->from ? m->from : s->from;

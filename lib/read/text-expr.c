@@ -344,7 +344,7 @@ static void text_string_const(struct text_build *b, struct text_string *out, con
 	out->s = text_copy(b, s, out->len);
 }
 
-/* Whether libtraceevent, asked for the field alone, takes this conversion, which is %s. */
+/* True if libtraceevent, asked for the field alone, takes this conversion, which is %s. */
 static bool text_field_is_shown(struct text_build *b, const struct tep_format_field *f)
 {
 	for (size_t i = 0; i < b->n; i++) {

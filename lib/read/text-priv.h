@@ -167,7 +167,7 @@ struct text_build {
 };
 
 /*
- * Whether the loaded libtraceevent, which is not always the one it was built with, is 1.8 or newer (by a
+ * True if the loaded libtraceevent, which is not always the one it was built with, is 1.8 or newer (by a
  * call that came with it). What that prints otherwise than 1.7 does not compile there: %c. Of
  * sched_switch's states, Z, P and I are other bits.
  */

@@ -95,7 +95,7 @@ struct pipeline_job {
 
 /* Count of threads: the cores that this process may use, up to 16. */
 size_t pipeline_workers(void);
-/* Runs of each thread that are on their way at most, of several threads. */
+/* Most runs of a thread that are begun and not yet returned, where there are several threads. */
 #define PIPELINE_SLOTS 3
 /*
  * Runs to the end: 0. A function of the job that returns another value ends it at that run: no

@@ -163,7 +163,7 @@ static double curve_sag(const struct curve *c, uint64_t from, uint64_t to)
 #define ROUNDING 3	     /* ns: two clocks' whole ns, and ours */
 #define KNOTS_NS 40000000000 /* further apart stock's interpolation overflows */
 
-/* Whether a CNTVOFF in [low, high] agrees with the guest's answer. */
+/* True if a CNTVOFF in [low, high] agrees with the guest's answer. */
 static bool ping_fits(const struct counter_ping *p, uint64_t low, uint64_t high)
 {
 	return (int64_t)(high - (p->sent - p->first)) >= 0 && (int64_t)(p->back - p->last - low) >= 0;
@@ -684,7 +684,8 @@ out:
 	return ret;
 }
 
-/* An event where its vCPU did not run with the one CNTVOFF happened with the other. */
+/* True if the event can belong to e: if its vCPU did not run with one CNTVOFF then, it belongs to the other.
+ */
 static bool event_fits(const struct part_job *job, const struct thread *t, const struct epoch *e,
 		       uint64_t counter)
 {

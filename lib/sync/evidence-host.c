@@ -495,7 +495,7 @@ static const struct sync_window *kvm_around(const struct sync_windows *w, size_t
 }
 
 /*
- * Whether a..b overlaps one of n gaps of a kind, which are sorted by their begins; until[i]: the latest end
+ * True if a..b overlaps one of n gaps of a kind, which are sorted by their begins; until[i]: the latest end
  * of those up to i, of each kind.
  */
 static bool meets_gap(uint64_t a, uint64_t b, uint8_t kind, const struct sync_window *gaps,

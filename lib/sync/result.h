@@ -62,7 +62,7 @@ void sync_result_release(struct sync_result *r);
 int64_t sync_offset(const struct sync_result *r, uint64_t time);
 /* Its half width; UINT64_MAX: unbounded. */
 uint64_t sync_bound(const struct sync_result *r, uint64_t time);
-/* Whether the offset jumps at this point (an index). */
+/* True if the offset jumps at this point (an index). */
 bool sync_is_jump(const struct sync_result *r, size_t point);
 /* Mean drift over the whole, jumps left out, in ppm. */
 double sync_drift_ppm(const struct sync_result *r);

@@ -253,7 +253,7 @@ out:
 #define OUTSIDE_CLEAN 0.005
 #define CHANCE_SIGMAS 6
 #define SLACK_MAX     40000000 /* ns */
-#define SLACK_PART    64       /* of the host's capture at most: its ends are no windows */
+#define SLACK_PART    64       /* of the host's capture at most: outside it there are no windows */
 #define PLACES	      5	       /* to begin at, when the first has a jump in it, say */
 #define CHANCE_PART   3	       /* well below chance: one in so many of the events it leaves outside */
 #define AROUND	      2	       /* slices on each side that show how well a track fits there */

@@ -278,7 +278,7 @@ static const struct slice *sharpest(const struct problem *p, size_t from, size_t
 	return best;
 }
 
-/* Whether they meet without a jump. */
+/* True if they meet without a jump. */
 static bool segments_meet(const struct problem *p, const struct segment *a, const struct segment *b)
 {
 	const struct slice *x = sharpest(p, a->last - a->first > MEET ? a->last - MEET : a->first, a->last);
@@ -434,7 +434,7 @@ static int solve_segments(struct problem *p, struct sync_result *r)
 	return 0;
 }
 
-/* Whether the windows gave a result; with too many events outside it is none. */
+/* True if the windows gave a result; with too many events outside it is none. */
 static int solve_windows(struct problem *p, struct sync_result *r)
 {
 	bool bounded = false;

@@ -46,7 +46,7 @@ judge() {
 record
 is "$status" 0 "recording ends well" || diag "$(cat "$tmp/err" "$tmp/agent.log")"
 like "$(cat "$tmp/err")" 'guest vm: clock offset known to \+- [0-9.]+ us \(hard, counter; 0 of 0 events outside\)' "by the counter method"
-like "$(judge)" '^outside 0 widest [1-9][0-9]*$' "0 is within each knot's bound"
+like "$(judge)" '^outside 0 widest [1-9][0-9]*$' "the true offset, 0, is within each bound"
 bare_machine
 [ "${knots:-0}" -ge 4 ]
 ok $? "looks at the clocks a few times a second ($knots knots)"

@@ -131,7 +131,7 @@ done
 is "$(cd "$tmp/real" && PATH=$shim: trace-cmd start 2>&1 | sed 1d)" "<start>" "an empty part of PATH is the working directory"
 mkdir "$tmp/lost"
 cp "$hyptrace" "$tmp/lost"
-like "$("$tmp/lost/hyptrace" --shim-dir 2>&1; echo $?)" "^hyptrace: the directory with the link is neither .*" "no link there: so it says"
+like "$("$tmp/lost/hyptrace" --shim-dir 2>&1; echo $?)" "^hyptrace: the directory with the link is neither .*" "a missing link is an error that says so"
 
 # ---- the completion of trace-cmd's package -----------------------------------------------------------
 

@@ -34,7 +34,7 @@ like "$(trace-cmd report --profile $file 2>&1; echo "status $?")" 'Handle not fo
 trace-cmd split -i $file -o "$tmp/top" >"$tmp/out" 2>&1
 is "$?" 0 "stock splits it"
 trace-cmd report "$tmp/top.1" 2>/dev/null >"$tmp/top"
-is "$(grep -c '^hyp:' "$tmp/top")/$(grep -c '^hyp:' "$tmp/all")/$(grep -c hyp "$tmp/out")" "0/3192/0" "... without the hypervisor's buffer, and without a word"
+is "$(grep -c '^hyp:' "$tmp/top")/$(grep -c '^hyp:' "$tmp/all")/$(grep -c hyp "$tmp/out")" "0/3192/0" "... without the hypervisor's buffer, and no message about it"
 like "$(trace-cmd report --profile -i "$tmp/top.1" 2>&1)" '^task: CPU 0/KVM-109$' "... and profiles what is left, as our pages advise"
 like "$("$hyptrace" report --profile 2>&1)" 'use trace-cmd split and trace-cmd report --profile$' "so does report --profile"
 

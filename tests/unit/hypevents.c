@@ -282,7 +282,7 @@ static void text_events_print(void **state)
 }
 
 /* Which events keep their fields on the way through text. */
-static void which_are_kept_as_text(void **state)
+static void events_kept_as_text(void **state)
 {
 	static const char *const as_text[] = { "__hyp_printk",	  "func",	   "func_ret", "hyp_printk",
 					       "vendor_function", "vendor_no_text" };
@@ -449,7 +449,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raw_events_print),
 		cmocka_unit_test(text_events_print),
-		cmocka_unit_test(which_are_kept_as_text),
+		cmocka_unit_test(events_kept_as_text),
 		cmocka_unit_test(formats_of_mainline),
 		cmocka_unit_test(fields_without_text_are_left_out),
 		cmocka_unit_test(set_of_events),

@@ -222,7 +222,7 @@ struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, 
 int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, const char comm[16]);
 struct flame_task *flame_task_find(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu);
 struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu);
-/* Whether a name is wanted: none is listed, or a wildcard of the list has it. */
+/* True if a name is wanted: none is listed, or a wildcard of the list has it. */
 bool flame_listed(const struct strlist *l, const char *name);
 void flame_tasks_release(struct flame *f);
 /* Adds to a frame of a task, or to what is left out of idle ones. */

@@ -49,7 +49,7 @@ static int flame_stack_count(struct flame *f, uint32_t input, int32_t pid, uint3
 }
 
 /*
- * Whether the record before passes --event. Here, in the order of records: a filter may ask for
+ * True if the record before passes --event. Here, in the order of records: a filter may ask for
  * tasks' names, which are learned as the records come.
  */
 static bool flame_matches(const struct flame *f, const struct flame_item *i)

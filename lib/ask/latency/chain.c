@@ -169,7 +169,7 @@ static void slot_note(const struct chain *c, struct chain_slot *s, const struct 
 	}
 }
 
-/* Whether an event of another machine that came before may have come after this one. */
+/* True if an event of another machine that came before may have come after this one. */
 static bool slot_doubts(const struct chain *c, const struct chain_slot *s, const struct chain_event *e)
 {
 	const struct chain_until *u = &s->until[s->until[0].input == e->input + 1];

@@ -81,7 +81,7 @@ enum chain_fate {
 struct chain_results {
 	/* In no order. A result other than 0 ends chain_take. */
 	int (*add)(void *ctx, enum chain_fate fate, uint32_t row, const struct chain_event *v, size_t n);
-	/* Whether events between v[0] and v[n - 1] that could have been points were lost. NULL: no. */
+	/* True if events between v[0] and v[n - 1] that could have been points were lost. NULL: no. */
 	bool (*lost)(void *ctx, const struct chain_event *v, size_t n);
 	void *ctx;
 };

@@ -231,7 +231,7 @@ static int latency_row_done(struct latency *l, uint32_t row, const struct chain_
 }
 
 /*
- * Whether a file has the point's machine from that time until now. Chains of --from and --to count as stopped
+ * True if a file has the point's machine from that time until now. Chains of --from and --to count as stopped
  * in any case.
  */
 static bool latency_recorded(const struct latency *l, const struct latency_row *r, size_t point,
@@ -306,9 +306,8 @@ static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cp
 
 size_t latency_parts(struct latency *l, struct pass_part parts[2])
 {
-	parts[0] = (struct pass_part){
-		.ctx = l, .work = latency_work, .after = latency_after, .release = free
-	};
+	parts[0] =
+		(struct pass_part){ .ctx = l, .work = latency_work, .after = latency_after, .release = free };
 	if (!l->plan->queues) /* the caller may have room for one */
 		return 1;
 	parts[1] = (struct pass_part){ .ctx = l, .after = queues_after };

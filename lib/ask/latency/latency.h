@@ -166,7 +166,7 @@ struct latency; /* opaque */
 int latency_open(struct latency **out, const struct inputs *in, const struct latency_plan *plan,
 		 const struct log *log);
 void latency_close(struct latency *l);
-/* Whether each point has an event that the files can have. */
+/* True if each point has an event that the files can have. */
 bool latency_fed(const struct latency *l);
 /* Reads the files, once. *damaged: places in them. -ENOMEM, -errno from the files. */
 int latency_read(struct latency *l, const struct log *log, uint64_t *damaged);

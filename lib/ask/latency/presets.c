@@ -130,7 +130,7 @@ static const struct latency_term virtio_terms[] = {
 
 /*
  * The interrupt is for the hrtimer that expires first in its handler: the one that was programmed is that
- * one's last hrtimer_start. All of them together, and which is the next, no event shows.
+ * one's last hrtimer_start. No event shows all timers that are set, nor which of them is next.
  */
 static const struct latency_term timer_terms[] = {
 	{ AT(0, "hrtimer_start@guest", GUEST_TIMER), .carry = OF(BY_GUEST_FIELD, "hrtimer") },

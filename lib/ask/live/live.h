@@ -21,7 +21,7 @@ struct live; /* opaque */
  */
 int live_open(struct live **out, const char *output, const struct log *log);
 void live_close(struct live *l);
-/* Whether its hypervisor's times need a repair. */
+/* True if its hypervisor's times need a repair. */
 bool live_is_early(const struct live *l);
 
 /* True if the recorder discards pages while it runs: live_look() drops them too, taken or not. */

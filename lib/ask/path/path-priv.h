@@ -53,7 +53,7 @@ struct path_row path_no_row(uint16_t input, uint64_t ts);
 void path_follow(struct path_search *s, const struct path_row *row);
 /* The first sleep of the chain began there; row NULL: before the window. */
 void path_sleeps(struct path_search *s, const struct path_row *row);
-/* Whether that certainly came before it. */
+/* True if that certainly came before it. */
 bool path_before_wait(const struct path_search *s, const struct path_row *row);
 
 /* ---- vcpu.c ---- */

@@ -92,18 +92,18 @@ size_t path_window_after(const struct path_window *w, uint64_t nr);
 size_t path_window_at(const struct path_window *w, uint64_t ts);
 
 /*
- * Whether events of the machine's CPU (PATH_ANY_CPU: of one of them) may be missing between two times: the
+ * True if events of the machine's CPU (PATH_ANY_CPU: of one of them) may be missing between two times: the
  * loss, or the time outside of the recording, that ends last; NULL: none. Buffers that show no steps but
  * losses are left out, and so is the hypervisor's.
  */
 const struct path_row *path_window_lost(const struct path_window *w, uint16_t input, uint32_t cpu,
 					uint64_t from, uint64_t to);
-/* Whether the machine's rows have, or had, one of that kind. */
+/* True if the machine's rows have, or had, one of that kind. */
 bool path_window_has(const struct path_window *w, uint16_t input, uint8_t kind);
 /* The last row before `before` of that kind (STEP_NONE: any but losses and the hypervisor's) on that CPU. */
 const struct path_row *path_window_last(const struct path_window *w, size_t before, uint16_t input,
 					uint32_t cpu, uint8_t kind);
-/* Whether the task comes to a CPU or leaves it. */
+/* True if the task comes to a CPU or leaves it. */
 bool path_row_switches(const struct path_row *r, uint16_t input, int32_t pid);
 /* The last before it by which the task comes to a CPU or leaves it. */
 const struct path_row *path_window_switch(const struct path_window *w, size_t before, uint16_t input,
@@ -224,7 +224,7 @@ int path_reading_open(struct path_reading **out, const struct inputs *in, struct
 void path_reading_close(struct path_reading *r);
 struct pass_part path_reading_part(struct path_reading *r);
 const struct path_window *path_reading_window(const struct path_reading *r);
-/* Whether all rows up to that time are read, and all losses that began before it. */
+/* True if all rows up to that time are read, and all losses that began before it. */
 bool path_reading_reached(const struct path_reading *r, uint64_t ts);
 /*
  * The chain of a task that waits at that time, as it comes to a CPU: the one of path_read() of that time.

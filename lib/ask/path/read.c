@@ -271,7 +271,7 @@ static bool path_row_enters(const struct path_row *row, size_t input, int64_t pi
 	return row->kind == STEP_SWITCH && row->input == input && (int32_t)row->a == pid;
 }
 
-/* Whether the stream's next record ends a loss that began before the moment. */
+/* True if the stream's next record ends a loss that began before the moment. */
 static bool path_stream_gap(const struct path_reading *r, size_t stream)
 {
 	const struct path_stream *st = &r->streams[stream];

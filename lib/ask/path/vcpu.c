@@ -194,7 +194,7 @@ static const struct path_row *path_exit_after(const struct path_search *s, const
 	return NULL;
 }
 
-/* Whether the guest left for a reason of its own: kvm_exit's ret on arm64, exit_reason on x86. */
+/* True if the guest left for a reason of its own: kvm_exit's ret on arm64, exit_reason on x86. */
 static bool path_exit_traps(const struct path_row *exit)
 {
 	uint32_t isa = (uint32_t)(exit->a >> 32), reason = (uint32_t)exit->a;
@@ -208,7 +208,7 @@ static bool path_exit_traps(const struct path_row *exit)
 	return reason == KVM_EXIT_ARM_TRAP;
 }
 
-/* Whether an interrupt or a softirq was at work after the row. */
+/* True if an interrupt or a softirq was at work after the row. */
 static uint8_t path_guest_flags(const struct path_search *s, const struct path_row *last)
 {
 	size_t pos = (size_t)(last - s->w->v) + 1;

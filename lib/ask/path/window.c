@@ -39,7 +39,7 @@ int path_window_add(struct path_window *w, const struct path_row *row)
 	bool crowded = w->n == w->room;
 	struct path_row *v;
 
-	/* what is too old goes, and half of all where that is not much and there can be no more */
+	/* drops rows that are too old; if it is still nearly full and may not grow, the older half, too */
 	if (crowded)
 		path_window_keep(w, ts > w->within ? ts - w->within : 0);
 	crowded = crowded && w->n >= w->room - w->room / 4;

@@ -208,7 +208,7 @@ int sql_record_next(struct sql_scan *c)
 	return 1;
 }
 
-/* Whether the run has the record at that place: it is c->m. Else c->at is the first one after it. */
+/* True if the run has the record at that place: it is c->m. Else c->at is the first one after it. */
 static bool sql_record_find(struct sql_scan *c, uint64_t record)
 {
 	size_t from = 0, to = c->run.n;

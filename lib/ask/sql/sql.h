@@ -65,7 +65,7 @@ struct sql_reader {
 int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n, int (*progress)(void *ctx, double part),
 		    void *ctx);
 #define SQL_COLUMNS_MAX 64 /* of a table, or a statement */
-/* Whether a text of a prompt is whole: its last statement ends with a semicolon. */
+/* True if a text of a prompt is whole: its last statement ends with a semicolon. */
 bool sql_whole(const char *text);
 
 /* Notes to the answers since the last call, one sentence each; the caller releases them. */

@@ -31,7 +31,7 @@ static bool sql_task_before(const void *entry, const void *key)
 	return a->input < b->input || (a->input == b->input && a->tid < b->tid);
 }
 
-/* Whether the task is there; *at: its place, or where it belongs. */
+/* True if the task is there; *at: its place, or where it belongs. */
 static bool sql_tasks_find(const struct sql_tasks *t, size_t input, int32_t tid, size_t *at)
 {
 	const struct sql_task key = { input, tid, NULL };

@@ -215,7 +215,7 @@ static void side_lost(struct exit_side *side)
 	step_exit(side, &lost, 0, &none);
 }
 
-/* Whether events are missing from here on or up to here; counted among the gaps. */
+/* True if events are missing from here on or up to here; counted among the gaps. */
 static bool step_missing(struct gaps *gaps, const struct step *s)
 {
 	if (s->kind == STEP_GAP)

@@ -87,7 +87,7 @@ static double noise_student(double df)
 }
 
 /*
- * Whether it is no chance that only one of them has a thing: it has it for most of its time, or on so many
+ * True if it is no chance that only one of them has a thing: it has it for most of its time, or on so many
  * occasions that some had to fall into the other's time.
  */
 static bool significance_only(const struct slice_series *has, const struct slice_series *has_not)

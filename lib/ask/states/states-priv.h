@@ -206,7 +206,7 @@ static inline struct state_cpu *state_cpu_of(struct states *st, struct state_inp
 /* states-derive.c. To be called after what is known of it changed. */
 void state_task_settle(struct states *st, struct state_task *t);
 void state_vcpu_settle(struct states *st, struct state_vcpu *v);
-/* Whether a halt may be a block, or a block a halt: no exit, or none to the VMM, was recorded. */
+/* True if a halt may be a block, or a block a halt: no exit, or none to the VMM, was recorded. */
 bool state_halt_coarse(const struct state_vcpu *v);
 /* The vCPU whose state depends on what the CPU does; NULL: none. */
 static inline struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)

@@ -2,7 +2,7 @@
 /* Threads and vCPUs as the scheduler's events and gaps have it: running where, waiting, asleep or unknown. */
 #include "ask/states/states-priv.h"
 
-/* Whether events that are missing now could have changed what a vCPU does by KVM. */
+/* True if events that are missing now could have changed what a vCPU does by KVM. */
 static bool kvm_exposed(const struct state_vcpu *v)
 {
 	const struct state_task *t = v->task;

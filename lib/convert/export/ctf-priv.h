@@ -74,7 +74,7 @@ const struct ctf_event *ctf_event_of(struct ctf *c, const struct merge_stream *a
 				     const struct known_event *k);
 const struct ctf_event *ctf_event_raw(struct ctf *c, const struct merge_stream *at);
 
-/* Whether the record has all its fields; fills them. -ENOMEM. */
+/* True if the record has all its fields; the other two fill them. -ENOMEM. */
 bool ctf_event_fits(const struct ctf_event *e, const struct merge_record *m);
 int ctf_event_fill(const struct ctf_event *e, const struct merge_record *m, int pid, bt_event *event);
 int ctf_event_fill_raw(const struct merge_record *m, bt_event *event);

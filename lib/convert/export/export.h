@@ -47,15 +47,15 @@ int export_perfetto(struct export_job *job, const struct mark_desc *desc, const 
 
 /* export --anonymize: names become keyed hashes, addresses are left out. hyptrace-export(1) has the rules. */
 
-/* SipHash-2-4 (Aumasson and Bernstein, 2012): a hash that nobody computes, or tells from chance, without the
- * key. */
+/* SipHash-2-4 (Aumasson and Bernstein, 2012): without the key its hashes can neither be computed nor be
+ * distinguished from chance. */
 uint64_t siphash(const struct siphash_key *key, const void *data, size_t len);
 /* Reads the key. -errno, which the log explains. */
 int anonymize_key(struct siphash_key *key, const char *path, const struct log *log);
 /* The text from `begin` on becomes its hash, unless it is one that every machine has, as "host". */
 void anonymize_text(const struct siphash_key *key, struct buf *text, size_t begin);
 
-/* Whether values of an event's field are left out: addresses, and what may be one. */
+/* True if values of an event's field are left out: addresses, and what may be one. */
 bool anonymize_drops_field(const struct tep_format_field *f);
 /* For a column of a table of hyptrace sql. */
 enum anonymize { ANONYMIZE_KEEP, ANONYMIZE_HASH, ANONYMIZE_DROP };

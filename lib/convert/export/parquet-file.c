@@ -166,7 +166,7 @@ static int parquet_converted_type(const struct parquet_column *c)
 	return (c->is_unsigned ? CONVERTED_UINT_8 : CONVERTED_INT_8) + __builtin_ctz(c->bits) - 3;
 }
 
-/* Whether the column begins a structure of an event's fields. */
+/* True if the column begins a structure of an event's fields. */
 static bool parquet_begins(const struct parquet_column *c, size_t i)
 {
 	return c[i].group && (!i || c[i].group != c[i - 1].group);

@@ -72,7 +72,7 @@ static bool column_came(const struct pft_column *c, const struct pft_value *v, s
 	return false;
 }
 
-/* Whether each column has a value: else a record would hold made-up ones. */
+/* True if each column has a value: else a record would hold made-up ones. */
 static bool columns_fit(const struct pft_kind *k, const struct pft_value *v, size_t n)
 {
 	for (size_t i = 0; i < k->n; i++)

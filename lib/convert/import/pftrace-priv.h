@@ -249,7 +249,7 @@ const struct qemu_kind *qemu_kind_of(const char *name, size_t len);
  */
 size_t qemu_values(const struct qemu_event *e, bool simple, struct pft_item *item, struct pft_value *v,
 		   struct buf *buf);
-/* Whether that is the doorbell. */
+/* True if that is the doorbell. */
 bool qemu_is_doorbell(const struct pft_item *item);
 /* Values of a doorbell. */
 enum { DOORBELL_CLIENT, DOORBELL_SEQ, DOORBELL_VCPU };

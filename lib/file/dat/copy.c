@@ -309,7 +309,7 @@ static int open_beside(const char *path)
 	return fd;
 }
 
-/* Whether another source can be a piece of the same recording. */
+/* True if another source can be a piece of the same recording. */
 static bool copy_fits(const struct copying *w, const struct dat_source *s)
 {
 	static const uint16_t ids[] = { DAT_TRACEID, DAT_TIME_SHIFT };

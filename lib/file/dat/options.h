@@ -76,7 +76,7 @@ void pauses_encode(const struct pauses *p, const char *clock, struct buf *out);
 int pauses_decode(const void *data, size_t len, struct pauses *out);
 void pauses_release(struct pauses *p);
 /*
- * Whether a pause lies between two records that follow each other, or one of them in it. next: 0 before the
+ * True if a pause lies between two records that follow each other, or one of them in it. next: 0 before the
  * first of a CPU's, whose times ascend; where they go back pauses may be overlooked.
  */
 bool pauses_between(const struct pauses *p, uint64_t a, uint64_t b, size_t *next);
@@ -93,7 +93,7 @@ bool pauses_between(const struct pauses *p, uint64_t a, uint64_t b, size_t *next
 struct wall_sample {
 	uint64_t trace, utc, slack;
 	uint64_t max_error, est_error; /* of CLOCK_REALTIME, by the kernel (adjtimex(2)), or WALL_NO_ERROR */
-	uint64_t tai;		       /* s, TAI - UTC; 0: the kernel was not told */
+	uint64_t tai;		       /* s, TAI - UTC; 0: not set in the kernel */
 };
 
 struct wall {

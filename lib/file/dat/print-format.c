@@ -641,7 +641,7 @@ static bool print_cond(struct print *c)
 	return ok;
 }
 
-/* The strings in front, which are one, and the arguments that they take. */
+/* The format: adjacent string literals, which are one, and the arguments that they take. */
 static bool print_head(struct print *c)
 {
 	struct buf all = { 0 };

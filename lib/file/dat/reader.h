@@ -89,7 +89,7 @@ struct reader_block;
 struct reader_block *reader_block_hold(struct reader_pages *p);
 /* NULL is fine. */
 void reader_block_drop(struct reader_block *b);
-/* Whether data lies in it: at which byte of the CPU's pages, unpacked. */
+/* True if data lies in it: at which byte of the CPU's pages, unpacked. */
 bool reader_block_has(const struct reader_block *b, const uint8_t *data, uint64_t *at);
 
 #endif

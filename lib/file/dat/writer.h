@@ -73,7 +73,7 @@ enum {
 	DAT_BUFFER_TEXT = 22,
 };
 
-/* Whether the writer makes these options itself, which dat_write then refuses: BUFFER, CPUSTAT, CPUCOUNT,
+/* True if the writer makes these options itself, which dat_write then refuses: BUFFER, CPUSTAT, CPUCOUNT,
  * sections. */
 bool dat_writes_option(uint16_t id);
 

@@ -206,7 +206,7 @@ struct msg_sync {
 /* A message of time synchronisation; msg_get: -EBADMSG, and *s points into m. */
 void msg_add_sync(struct buf *out, const char *proto, uint32_t id, const void *payload, size_t len);
 int msg_get_sync(const struct msg *m, struct msg_sync *s);
-/* Whether s is that message of that protocol. */
+/* True if s is that message of that protocol. */
 bool msg_sync_is(const struct msg_sync *s, const char *proto, uint32_t id);
 
 /* "none" PROBE: a u16 in native byte order. */

@@ -32,7 +32,7 @@ struct transport_addr {
  * as it is in *a. -EINVAL; -ENAMETOOLONG: a path that no socket address takes.
  */
 int transport_parse(struct transport_addr *a, const char *text);
-/* Whether it is a numeric IPv4 or IPv6 address. */
+/* True if it is a numeric IPv4 or IPv6 address. */
 bool transport_is_ip(const char *host);
 /* The same form again, for messages; returns text. */
 const char *transport_text(const struct transport_addr *a, char *text, size_t len);
@@ -44,9 +44,9 @@ const char *transport_text(const struct transport_addr *a, char *text, size_t le
 int transport_listen(const struct transport_addr *a, int backlog, uint32_t *port);
 /* The other end of an accepted connection. -EAGAIN: none is waiting. */
 int transport_accept(int fd, struct transport_addr *peer);
-/* Whether the process at the other end of a UNIX socket is root's or our own user's. */
+/* True if the process at the other end of a UNIX socket is root's or our own user's. */
 bool transport_trusted_user(int fd);
-/* Whether two addresses name the same machine (their ports do not count). */
+/* True if two addresses name the same machine (their ports do not count). */
 bool transport_same_host(const struct transport_addr *a, const struct transport_addr *b);
 /* The address that an accepted connection came to; its kind as in *peer. */
 int transport_local(int fd, struct transport_addr *local);

@@ -270,7 +270,7 @@ int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log
 
 		if (sscanf(vcpu + strlen(kvm_dir), "/%d-%d/vcpu%u", &vm, &fd, &id) != 3)
 			continue;
-		/* a guest whose TSC runs at another rate is not the host's less one number */
+		/* a guest whose TSC runs at another rate has no constant offset */
 		if (!read_tsc_number(vcpu, "tsc-scaling-ratio", &ratio) &&
 		    !read_tsc_number(vcpu, "tsc-scaling-ratio-frac-bits", &bits) && bits >= 0 && bits < 63 &&
 		    ratio != (int64_t)1 << bits)

@@ -93,7 +93,7 @@ void peer_free(struct peer *p);
 
 /* Longest duration of one step, ms: after stop() its pages come to an end within that time. */
 int64_t peer_patience_ms(const struct peer *p);
-/* Whether it traces once all of its metadata is sent, as trace-cmd's does, and not from start() on. */
+/* True if it traces once all of its metadata is sent, as trace-cmd's does, and not from start() on. */
 bool peer_begins_itself(const struct peer *p);
 
 /* Its samples as a source; NULL: none were asked for, or its agent has none. */

@@ -14,7 +14,7 @@ static bool is_system(const struct remote *r, const char *pattern)
 	       (r->hyp && (!fnmatch(pattern, "hyp", 0) || !fnmatch(pattern, "hypervisor", 0)));
 }
 
-/* Whether a command-line name takes in this event. */
+/* True if a command-line name takes in this event. */
 static bool name_matches(const struct remote *r, const char *name, const char *event)
 {
 	const char *colon = strpbrk(name, ":/");
@@ -76,7 +76,7 @@ static int remote_switch(struct remote *r, const char *event, bool on)
 /* The kernel's longest write, with the newline (arch/arm64/kvm/hyp_events.c). */
 #define GLOB_MAX 125
 
-/* Whether -p function takes in this event: func, func_ret. */
+/* True if -p function takes in this event: func, func_ret. */
 static bool remote_is_func(const struct buffer_plan *b, const char *event)
 {
 	return b->tracer && (!strcmp(event, "func") || !strcmp(event, "func_ret"));
@@ -139,7 +139,7 @@ static int remote_set_functions(struct remote *r, const struct buffer_plan *b)
 	return ret ?: poke_functions(r, FILTER, &b->funcs) ?: poke_functions(r, NOTRACE, &b->notrace);
 }
 
-/* Whether a file holds "1". */
+/* True if a file holds "1". */
 static bool remote_file_on(const struct remote *r, const char *name)
 {
 	char on[8];

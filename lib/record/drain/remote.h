@@ -75,7 +75,7 @@ void remote_explain_named(int tracing_dirfd, const char *name, const struct log 
 int remote_open(struct remote **out, struct undo *u, const char *name, const struct log *log);
 void remote_free(struct remote *r);
 
-/* Whether an event name of the command line names events here: "hyp_enter", "hyp:*", "hypervisor:hyp_exit",
+/* True if an event name of the command line names events here: "hyp_enter", "hyp:*", "hypervisor:hyp_exit",
  * "all". */
 bool remote_has_event(const struct remote *r, const char *name);
 

@@ -59,7 +59,7 @@ static struct cntvoff *cntvoff_find(const struct repair *r, int vcpu)
 	return NULL;
 }
 
-/* Whether the bracket is worth a record: the first, at least a tenth narrower, or disjoint. */
+/* True if the bracket is worth a record: the first, at least a tenth narrower, or disjoint. */
 static bool cntvoff_narrow(struct cntvoff *v, const struct nvhe_step *s)
 {
 	bool apart = s->low > v->high || s->high < v->low;

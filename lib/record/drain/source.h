@@ -36,7 +36,7 @@ struct drain {
 	const struct log *log;
 };
 
-/* Whether pages are wanted too that are filled in part; `*mark` goes into d->flushed once they are moved. */
+/* True if pages are wanted too that are filled in part; `*mark` goes into d->flushed once they are moved. */
 static inline bool drain_asked(const struct drain *d, unsigned int *mark)
 {
 	*mark = atomic_load(&d->flush);

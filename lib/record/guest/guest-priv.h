@@ -95,7 +95,7 @@ struct guest_proc {
 };
 /* Fills in g->vcpus, as many as can be found, and g->n_threads. */
 void guest_find_vcpus(struct guest *g, const struct guest_proc *p);
-/* Whether the process has a KVM vCPU open. */
+/* True if the process has a KVM vCPU open. */
 bool guest_has_vcpu_fd(int dir);
 /* vCPUs by the answer to query-cpus-fast; dir: /proc/PID, or -1. -EBADMSG, -ENOMSG: another answer. */
 int guest_cpus_fast(struct guest *g, int dir, const char *text, size_t len, enum guest_how how);

@@ -119,7 +119,7 @@ void guest_release(struct guest *g);
  * it was: -ESRCH, -ENOENT: the VM has ended, or its pid is another's by now.
  */
 int guest_update_vcpus(struct guest *g, const struct guest_opts *o);
-/* Whether that may find something: the VMM has more or fewer threads than it had then. Cheap. */
+/* True if that may find something: the VMM has more or fewer threads than it had then. Cheap. */
 bool guest_threads_changed(const struct guest *g, const struct guest_opts *o);
 /*
  * Sets the thread of a vCPU, from whichever source. A thread that is already
@@ -148,7 +148,7 @@ enum guest_answer {
 };
 
 /*
- * Whether something listens on the agent's port of a guest with a CID or a socket: a connection that is
+ * True if something listens on the agent's port of a guest with a CID or a socket: a connection that is
  * closed again, 0.2 s later, without a byte. An agent takes it for a recorder that went away: harmless, but
  * stock's agent forks for it, and one that is recording sees a second client come and go. So do it when the
  * user asks for it, not by the way.

@@ -40,7 +40,7 @@ static ssize_t guest_sock_read(int fd, struct buf *in, const struct msg_wait *w)
 	return in->bad ? -ENOMEM : n;
 }
 
-/* Whether the answer is whole: head, and as much body as it announces. */
+/* True if the answer is whole: head, and as much body as it announces. */
 static bool http_body(struct buf *in, const char **body, size_t *len)
 {
 	const char *text = buf_str(in), *end = text ? strstr(text, "\r\n\r\n") : NULL;

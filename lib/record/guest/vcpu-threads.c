@@ -43,7 +43,7 @@ static size_t vcpu_fds(int dir, struct vcpu_fd **out)
 	return found;
 }
 
-/* Whether the process has a KVM vCPU open. */
+/* True if the process has a KVM vCPU open. */
 bool guest_has_vcpu_fd(int dir)
 {
 	struct vcpu_fd *v;

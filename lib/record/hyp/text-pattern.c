@@ -126,7 +126,7 @@ static bool read_conv(struct fmt_parser *x, struct pattern_item *it)
 	return it->conv != CONV_NONE;
 }
 
-/* Whether the field is such that kernel and libtraceevent print it alike. */
+/* True if the field is such that kernel and libtraceevent print it alike. */
 static bool field_fits(const struct pattern_item *it, const struct event_field *f)
 {
 	bool array = strchr(f->name, '[') || strchr(f->type, '[');

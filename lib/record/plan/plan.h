@@ -115,7 +115,7 @@ struct record_plan {
 #define TSYNC_INTERVAL_MS 250
 #define GUEST_TIMEOUT_MS  30000
 
-/* Whether one recording becomes several files, with numbers. */
+/* True if one recording becomes several files, with numbers. */
 static inline bool record_plan_numbered(const struct record_plan *p)
 {
 	return p->rotate_bytes || p->rotate_ms || p->flight_ms;
@@ -123,7 +123,7 @@ static inline bool record_plan_numbered(const struct record_plan *p)
 
 /* Frees what the plan owns; the struct itself is the caller's. */
 void record_plan_release(struct record_plan *p);
-/* Whether its parts go together, and anything would be recorded. -EINVAL with the reason in err. */
+/* Checks that its parts go together, and that anything would be recorded. -EINVAL with the reason in err. */
 int record_plan_check(const struct record_plan *p, struct opts_error *err);
 /* Adds a buffer (zeroed but for name and the "not given" values); NULL: out of memory. */
 struct buffer_plan *record_plan_add_buffer(struct record_plan *p, const char *name);
@@ -140,7 +140,7 @@ void event_name_colon(char *name);
 struct event_plan *buffer_plan_add_event(struct buffer_plan *b, const char *name, bool negate);
 /* ... and this: the i'th event of the one goes to the end of the other. -ENOMEM. */
 int buffer_plan_move_event(struct buffer_plan *from, size_t i, struct buffer_plan *to);
-/* Whether the name's system is the hypervisor's, "hyp" or "hypervisor", ended by ':' or '/'. */
+/* True if the name's system is the hypervisor's, "hyp" or "hypervisor", ended by ':' or '/'. */
 bool event_name_is_hyp(const char *name);
 /* The hypervisor's buffer, created if missing; NULL: out of memory. */
 struct buffer_plan *record_plan_hyp(struct record_plan *p);
@@ -156,9 +156,9 @@ opt_set plan_cpumask, plan_pids, plan_compression, plan_tsync, plan_tsync_interv
 
 /* Fills a trigger_plan from "SYSTEM:EVENT" or "SYSTEM:EVENT/FILTER". */
 opt_set region_option;
-/* Whether --start-on or --stop-on was given. */
+/* True if --start-on or --stop-on was given. */
 bool region_asked(const struct record_plan *plan);
-/* Whether a buffer of the host's is recorded. Else the first has a region's triggers, and others follow it.
+/* True if a buffer of the host's is recorded. Else the first has a region's triggers, and others follow it.
  */
 bool region_has_buffer(const struct record_plan *plan);
 

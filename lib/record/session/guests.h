@@ -151,7 +151,7 @@ int guests_ask_add(struct session_guests *g, bool best_effort, struct recorder *
 void guests_ask_await(struct session_guests *g);
 /* Waits until all of them are ready: only the start is missing; and after that until all are started. */
 int guests_ask_finish(struct session_guests *g, bool best_effort);
-/* Whether some of those that are ready trace already (peer_begins_itself()). */
+/* True if some of those that are ready trace already (peer_begins_itself()). */
 bool guests_ask_tracing(const struct session_guests *g);
 /* Starts them, and keeps their metadata in their spools where that is not done; returns at once. */
 void guests_ask_start(struct session_guests *g);

@@ -362,7 +362,7 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 }
 
 /*
- * Whether buffer i of the plan is a host's to record; a top buffer without events and tracer is not,
+ * True if buffer i of the plan is a host's to record; a top buffer without events and tracer is not,
  * unless it runs and is taken over, or has a region's triggers.
  */
 static bool is_recorded(const struct record_plan *plan, size_t i)

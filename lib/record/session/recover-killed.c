@@ -51,8 +51,8 @@ static int count_page_events(void *counter, void *page, size_t size)
 }
 
 /*
- * What the recorder had read when it was killed, but not written, is gone: marks each CPU where that may
- * be. The kernel counts what is read of a host's buffer: as many events must be in the spool.
+ * Marks each CPU of which a killed recorder may have read events that it had not written yet. The kernel
+ * counts what is read of a host's buffer: as many events must be in the spool.
  */
 static int recover_mark_gone(struct session *s, size_t buffer)
 {

@@ -112,7 +112,7 @@ int rotate_fd(const struct session *s)
 	return s->rotate && !s->rotate->writing ? s->rotate->dump_on_fd : -1;
 }
 
-/* Whether there was anything to read; takes it, but of an event that comes all the time only some. */
+/* True if there was anything to read; takes it, but of an event that comes all the time only some. */
 static bool take_all(int fd)
 {
 	char text[65536];

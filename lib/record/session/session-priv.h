@@ -73,7 +73,7 @@ void session_region_watch(struct session *s);
 void session_region_keep(struct session *s);
 /* Before the host's buffers are started. */
 int session_region_begin(struct session *s);
-/* Whether session_region_look() is to be called, each SESSION_REGION_MS. */
+/* True if session_region_look() is to be called, each SESSION_REGION_MS. */
 bool session_region_is_watched(const struct session *s);
 /* Switches the hypervisor's buffer and the samples after the host's; true: the recording is to end. */
 bool session_region_look(struct session *s);

@@ -461,7 +461,7 @@ static void symbols_job(void *session, size_t i)
 	s->symbols_error = collect_symbols(s->spool, s->o->root, s->log);
 }
 
-/* Does the job in a thread, if one is to be had. workers_free() waits for it. */
+/* Does the job in a thread, or at once if none can be started. workers_free() waits for it. */
 static struct workers *beside(workers_job *job, struct session *s)
 {
 	struct workers *c = NULL;

@@ -144,7 +144,7 @@ typedef int spool_page_fn(void *ctx, void *page, size_t size);
 int spool_pages_walk(const struct spool *s, size_t buffer, unsigned int cpu, size_t before,
 		     spool_page_fn *take, void *ctx);
 
-/* Whether any were thrown away, or may be. */
+/* True if any were thrown away, or may be. */
 bool spool_has_ranges(const struct spool *s);
 /* From where on they count now, while a recorder moves that on (spool_open_live). */
 uint64_t spool_pages_from(const struct spool *s, size_t buffer, unsigned int cpu);

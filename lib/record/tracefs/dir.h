@@ -17,7 +17,7 @@ char *tracefs_dir(const char *given, const struct log *log);
  */
 char *tracefs_mounted(const char *mountinfo, size_t len);
 
-/* Whether a path lies below the tracing directory: relative, no "." or ".." parts, no control characters. */
+/* True if a path lies below the tracing directory: relative, no "." or ".." parts, no control characters. */
 bool tracefs_path_ok(const char *path);
 
 /* n: CPUs with a directory in a buffer's per_cpu (path), which are all possible ones; 0 with an error. */

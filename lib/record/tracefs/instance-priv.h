@@ -6,7 +6,7 @@
 
 /* Shared by the files of instance. */
 
-/* Whether the kernel has this file; path: relative to the tracing directory. */
+/* True if the kernel has this file; path: relative to the tracing directory. */
 bool instance_has(const struct instance *i, const char *path);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Makes a buffer ready for its plan: the steps, and their order. */
+/* Sets a buffer up as its plan has it: clock, size, tracer, filters, events, in the order that they need. */
 #include "record/tracefs/instance-priv.h"
 
 #include <fnmatch.h>

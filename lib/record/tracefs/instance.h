@@ -65,7 +65,7 @@ void instance_free(struct instance *i);
  * warning). What goes wrong with one event of many that a pattern matches is a warning.
  */
 int instance_setup(struct instance *i);
-/* Whether events or a tracer are on in the buffer of this path ("." or "instances/x"); false: none there. */
+/* True if events or a tracer are on in the buffer of this path ("." or "instances/x"); false: none there. */
 bool instance_runs(int tracing_dirfd, const char *path);
 /*
  * In place of instance_setup, for a buffer that runs: it is not cleared and keeps all

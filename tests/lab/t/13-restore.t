@@ -66,7 +66,7 @@ datdump "$out/many.dat" | sed -E 's/^([^ ]+) [0-9]+ [0-9]+ ([a-z_]+).*/\1 \2/' |
 for event in '- function' '- sched_switch' 'mine funcgraph_entry' 'fresh [a-z_]*' 'hyp hyp_exit'; do
 	like "$(cat "$tmp/events")" "^ *[0-9]+ $event$" "which recorded $event"
 done
-unlike "$(cat "$tmp/events")" "hyp hyp_enter" "and not what it was told to leave out"
+unlike "$(cat "$tmp/events")" "hyp hyp_enter" "... and not the event that was left out"
 unchanged "many options, three host buffers and the hypervisor's"
 
 run 'hyptrace record -o pids.dat -P 1 -c -e sched -e raw_syscalls -- true && hyptrace record -o f.dat -F -c -e sched -B hyp -- ls >/dev/null'
