@@ -248,21 +248,10 @@ static void live_drop(struct live *l, size_t buffer, struct dat_cpu *c)
 	c->size -= l->layouts[buffer].size;
 }
 
-/* Counts the records of the page in l->page, as the merge finds them: none after a damage. *last: its time.
- */
+/* Counts the records of the page in l->page, as the merge finds them. *last: its time. */
 static uint64_t live_count(const struct live *l, size_t buffer, uint64_t *last)
 {
-	const struct page_layout *layout = &l->layouts[buffer];
-	struct page_reader r;
-	struct page_event ev;
-	uint64_t n = 0;
-
-	*last = 0;
-	if (page_reader_init(&r, layout, l->page, layout->size))
-		return 0;
-	for (; page_next(&r, &ev) == 1; n++)
-		*last = ev.ts;
-	return n;
+	return page_count(&l->layouts[buffer], l->page, l->layouts[buffer].size, last);
 }
 
 int live_drop_taken(struct live *l)

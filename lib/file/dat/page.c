@@ -109,6 +109,20 @@ int page_reader_init(struct page_reader *r, const struct page_layout *layout, co
 	return 0;
 }
 
+uint64_t page_count(const struct page_layout *layout, const void *page, size_t size, uint64_t *last)
+{
+	struct page_reader r;
+	struct page_event ev;
+	uint64_t n = 0;
+
+	*last = 0;
+	if (page_reader_init(&r, layout, page, size))
+		return 0;
+	for (; page_next(&r, &ev) == 1; n++)
+		*last = ev.ts;
+	return n;
+}
+
 void page_set_commit(const struct page_layout *l, void *page, uint32_t commit)
 {
 	uint64_t word = commit;

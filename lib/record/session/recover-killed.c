@@ -41,12 +41,9 @@ struct counter {
 static int count_page_events(void *counter, void *page, size_t size)
 {
 	struct counter *c = counter;
-	struct page_reader r;
-	struct page_event ev;
+	uint64_t last;
 
-	if (!page_reader_init(&r, &c->layout, page, size))
-		while (page_next(&r, &ev) == 1)
-			c->events++;
+	c->events += page_count(&c->layout, page, size, &last);
 	return 0;
 }
 
