@@ -107,9 +107,7 @@ int spool_mark_cut(const struct spool *s, size_t buffer, unsigned int cpu)
 	int fd = spool_pages_open(s, buffer, cpu, &range);
 	int ret = fd < 0 ? fd : spool_page_layout(s, &l);
 	uint8_t *page = range.to > range.from ? malloc(size) : NULL;
-	struct page_reader r;
-	struct page_event ev;
-	uint64_t ts = 0; /* of the last event; without events, of the page */
+	uint64_t ts = 0, last; /* of the last event; without events, of the page */
 	ssize_t n;
 
 	l.size = size;
@@ -117,9 +115,8 @@ int spool_mark_cut(const struct spool *s, size_t buffer, unsigned int cpu)
 		n = pread_all(fd, page, size, range.to - size);
 		if (n > 0)
 			memcpy(&ts, page, sizeof(ts));
-		if (n > 0 && !page_reader_init(&r, &l, page, size))
-			while (page_next(&r, &ev) == 1)
-				ts = ev.ts;
+		if (n > 0 && page_count(&l, page, size, &last))
+			ts = last;
 		memset(page, 0, size);
 		memcpy(page, &ts, sizeof(ts));
 		page_set_commit(&l, page, PAGE_MISSED_EVENTS);
