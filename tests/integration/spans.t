@@ -90,7 +90,7 @@ agree() { # FILE NAME
 	}
 }
 
-# What the states of vCPUs have otherwise than the spans: they are derived without pairs (ask/states/states-kvm.c).
+# What the states of vCPUs have otherwise than the spans: they are derived without pairs (ask/states/states-events.c).
 # In the hypervisor is a visit, or a part of one that other events cut; in the guest is what lies between two exits
 # (with the hypervisor's events: nothing of an exit); but next to what is unknown. Then how many are such as a whole.
 edges() { # FILE; the spans are in $tmp/tables

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 
 /*
- * Threads, CPUs and vCPUs as they are known at a time (states-sched.c, states-kvm.c), and the states that
+ * Threads, CPUs and vCPUs as they are known at a time (states-events.c), and the states that
  * follow from that, with their spans (states-derive.c).
  */
 enum run_side { RUN_UNKNOWN, RUN_ON, RUN_WAITS, RUN_SLEEPS, RUN_ENDED };
@@ -220,9 +220,7 @@ static inline struct state_vcpu *state_cpu_vcpu(const struct state_cpu *c)
 void state_task_doubt(struct state_task *t);
 void state_vcpu_doubt(struct state_vcpu *v);
 
-/* states-sched.c. The vCPU's side by KVM; unknown where an event that is missing could have changed it. */
-void state_kvm_set(struct state_vcpu *v, enum kvm_side side);
-/* A step of these kinds, on that CPU. */
+/* states-events.c. A step of these kinds, on that CPU. */
 void state_sched_step(struct states *st, struct state_cpu *c, const struct step *s);
 void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s);
 void state_hyp_step(struct states *st, struct state_cpu *c, const struct step *s);
@@ -234,10 +232,7 @@ void state_gap_over(struct states *st, struct state_input *in, uint8_t buffer);
 void state_gap_apply(struct states *st, struct state_cpu *c);
 /* A kind of step was seen for the first time in that buffer. */
 void state_gap_learn(struct state_input *in, enum step_kind kind, uint8_t buffer);
-/* An event shows that a task runs there. */
-void state_sched_proof(struct states *st, struct state_cpu *c, struct state_task *t);
-
-/* states-kvm.c. The host had an event there while it was not known who has the CPU: the host has. */
+/* The host had an event there while it was not known who has the CPU: the host has. */
 void state_hyp_is_host(struct states *st, struct state_cpu *c);
 /*
  * The vCPU's guest had an event at that time, +- bound. After a hyp_exit without a reason the CPU is the
