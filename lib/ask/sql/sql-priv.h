@@ -443,7 +443,7 @@ struct sql_kinds {
 /* All events, in that order. -ENOMEM, -EINTR, or what reading has. */
 int sql_kinds_read(struct sql_kinds *c, struct sql *s, int order, sql_kinds_cell *cell);
 
-/* ---- the hypervisor's time: hyp.c, hyp-store.c ----------------------------------------------- */
+/* ---- the hypervisor's time: hyp-table.c, hyp-store.c ---------------------------------------- */
 
 #define SPAN_DUR_OPEN (-1) /* the recording ended meanwhile */
 #define SPAN_DUR_LOST (-2) /* no end was seen */
