@@ -114,6 +114,11 @@ process 800 /usr/bin/qemu-kvm 'qemu-kvm|-name|vu|-chardev|socket,id=v,path=/run/
 thread 800 802 'CPU 0/KVM'
 process 801 /usr/bin/vhost-device-vsock 'vhost-device-vsock|--vm|guest-cid=9,socket=/run/v9.socket,uds-path=/run/v9.vsock'
 
+# StratoVirt, with the options of QEMU
+process 900 /usr/bin/stratovirt 'stratovirt|-name|sv|-machine|virt|-smp|2|-device|vhost-vsock-pci,id=vsock-0,guest-cid=10,bus=pcie.0,addr=0x3|-qmp|unix:/run/sv.sock,server,nowait'
+thread 900 902 'CPU 0/KVM'
+thread 900 903 'CPU 1/KVM'
+
 # Android's tool knows the name of crosvm's VM, and one VM that we cannot see
 mkdir -p "$root/apex/com.android.virt/bin"
 cat >"$root/apex/com.android.virt/bin/vm" <<'END'
@@ -163,6 +168,7 @@ fc1|Firecracker|500|3|$root/proc/500/root/run/v.sock|proc|0:502:name
 -|other|600|-|-|proc|0:602:syscall 4:603:syscall 9:?:none
 web|QEMU|700|7|-|proc|0:702:debugfs 2:703:debugfs
 vu|QEMU|800|9|$root/run/v9.vsock|proc|0:802:name
+sv|StratoVirt|900|10|-|proc|0:902:name 1:903:name
 a \"far\" one|AVF|-|2049|-|vm list|" "every VMM's VM with name, pid, CID and vCPU threads"
 
 is "$("$hyptrace" list -g)" "\
@@ -178,6 +184,7 @@ fc1          Firecracker          500          3  0:502
 web          QEMU                 700          7  0:702 2:703
 vu           QEMU                 800          9  0:802
              vsock by unix:$root/run/v9.vsock
+sv           StratoVirt           900         10  0:902 1:903
 a \"far\" one  AVF                    -       2049  -" "the same as a table"
 
 is "$("$hyptrace" list -g --csv | sed -n '1,3p;$p')" "\
@@ -198,10 +205,10 @@ a \"far\" one|AVF|-|2049|-|vm list|" "vm list alone, without a /proc"
 mv "$proc.away" "$proc"
 printf '#!/bin/sh\necho "Running VMs: [ VirtualMachineDebugInfo { cid: 2048, name: \\"cut"\n' \
 	>"$root/apex/com.android.virt/bin/vm"
-is "$("$hyptrace" list -g --json | json 'scalar @{$j->{guests}}')" 8 "an answer that ends in the middle adds nothing"
+is "$("$hyptrace" list -g --json | json 'scalar @{$j->{guests}}')" 9 "an answer that ends in the middle adds nothing"
 like "$("$hyptrace" list -g -v 2>&1 >"$tmp/null")" 'bin/vm list: ' "and -v says so"
 rm -r "$root/apex"
-is "$("$hyptrace" list -g --json | json 'scalar @{$j->{guests}}')" 8 "/proc alone"
+is "$("$hyptrace" list -g --json | json 'scalar @{$j->{guests}}')" 9 "/proc alone"
 
 # names that are no text
 rm -rf "$proc"

@@ -340,6 +340,23 @@ like "$out" '^  1  100.0us      -  host       1  shell-30  runs ' "what a task d
 path --at 1.00015 --cpu 0 "$tmp/trace.dat"
 ends "unknown after 150.0us: what it had waited for lies before the recording's begin" 1 "the recording's begin"
 
+host "$tmp/trace.dat" <<'E'
+1000000000 0 0 sched_switch 0 0 20
+1000000000 1 0 sched_switch 0 0 30
+1000500000 1 30 sched_switch 30 1 0
+1001000000 0 20h irq_work_entry 246
+1001010000 0 20h sched_waking 30
+1001020000 0 20h irq_work_exit 246
+1001100000 1 0 sched_switch 0 0 30
+1001200000 1 30 sched_switch 30 1 0
+1001300000 0 20h sched_waking 30
+1001400000 1 0 sched_switch 0 0 30
+E
+path --at 'sched_switch/next_pid==30' --nth 2 "$tmp/trace.dat"
+ends "interrupt after 90.00us: interrupt 246 on CPU 0" 1 "x86's irq_work is an interrupt"
+path --at 'sched_switch/next_pid==30' --nth 3 "$tmp/trace.dat"
+ends "interrupt after 100.0us: an interrupt on CPU 0" 1 "... until its exit"
+
 # ---- real recordings -----------------------------------------------------------------------------------------
 
 # Each event of each chain is in the report, at its time; hops join, and make up the whole.

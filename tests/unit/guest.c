@@ -199,6 +199,7 @@ static void test_vmm_of(void **state)
 		{ "vm", "kvmtool" },
 		{ "cloud-hypervisor", "cloud-hypervisor" },
 		{ "firecracker-v1.4.1-aarch64", "Firecracker" },
+		{ "stratovirt", "StratoVirt" },
 		{ "qemu-img", NULL },
 		{ "kvmtool-gui", NULL },
 		{ "vmstat", NULL },
@@ -270,6 +271,13 @@ static void test_args(void **state)
 		{ "cloud-hypervisor", "ch|--vsock|cid=3,socket=/tmp/ch.vsock", NULL, 3, "/tmp/ch.vsock", NULL,
 		  NULL },
 		{ "Firecracker", "firecracker|--id|fc1|--api-sock|/a", "fc1", 0, NULL, NULL, NULL },
+		{ "StratoVirt",
+		  "stratovirt|-name|sv|-device|vhost-vsock-pci,id=vsock-0,guest-cid=10,bus=pcie.0,addr=0x3",
+		  "sv", 10, NULL, NULL, NULL },
+		{ "StratoVirt",
+		  "stratovirt|-machine|microvm|-device|vhost-vsock-device,id=v,guest-cid=11|-qmp|"
+		  "unix:/run/sv.sock,server,nowait",
+		  NULL, 11, NULL, "/run/sv.sock", NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

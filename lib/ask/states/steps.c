@@ -37,6 +37,8 @@ static const struct step_row {
 	{ "irq_vectors", "call_function_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
 	{ "irq_vectors", "call_function_single_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
 	{ "irq_vectors", "call_function_single_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
+	{ "irq_vectors", "irq_work_entry", STEP_IRQ_ENTER, { "vector" }, { NULL } },
+	{ "irq_vectors", "irq_work_exit", STEP_IRQ_EXIT, { "vector" }, { NULL } },
 	{ "timer", "hrtimer_start", STEP_TIMER_SET, { "hrtimer" }, { NULL } },
 	{ "timer", "hrtimer_expire_entry", STEP_TIMER_ENTER, { "hrtimer" }, { NULL } },
 	{ "timer", "hrtimer_expire_exit", STEP_TIMER_EXIT, { "hrtimer" }, { NULL } },

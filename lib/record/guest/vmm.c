@@ -50,6 +50,14 @@ static const struct guest_vmm vmms[] = {
 		.api = "/vm/config",
 		.vsock_advice = "Firecracker: \"vsock\" in its configuration",
 	},
+	{
+		.name = "StratoVirt",
+		.exes = { "stratovirt" },
+		.args = qemu_args,
+		.threads = { "CPU #/KVM" },
+		.vsock_advice = "StratoVirt: -device vhost-vsock-pci,id=v,guest-cid=3,bus=pcie.0,addr=0x3 "
+				"(microvm: vhost-vsock-device,id=v,guest-cid=3)",
+	},
 	{ .name = "AVF" }, /* in Android's `vm list` only, which does not name the VMM */
 };
 
