@@ -8,7 +8,7 @@
 COMMAND(adb, .summary = "record on an Android phone, from this machine",
 	.hint = "hyptrace adb record -- sleep 10")
 COMMAND(cut, .summary = "write a part of a recording's time, or pieces of it, as trace.dat files",
-	.after = { { "output", "hyptrace report FILES" } })
+	.ends = true, .after = { { "output", "hyptrace report FILES" } })
 COMMAND(diff, .summary = "compare two recordings, and separate differences from noise",
 	.hint = "hyptrace stat --show longest FILE, of either", .pages = true, .ends = true)
 COMMAND(doctor, .summary = "show what can be recorded here, and the commands that fix the rest",
@@ -26,7 +26,7 @@ COMMAND(latency, .summary = "measure the time from one event to the next",
 	.hint = "hyptrace path --at SECONDS FILES, for one of the longest", .pages = true, .ends = true)
 COMMAND(list, .summary = "show the machine's guests, trace buffers and events", .takes = list_takes,
 	.live = true, .hint = "hyptrace doctor", .pages = true)
-COMMAND(merge, .summary = "join pieces of a recording, from cut or record --rotate",
+COMMAND(merge, .summary = "join pieces of a recording, from cut or record --rotate", .ends = true,
 	.after = { { "output", "hyptrace report FILES" } })
 COMMAND(path, .summary = "show why a task ran so late: causes back across guest and host",
 	.hint = "hyptrace report FILES, around these times", .pages = true, .ends = true)
