@@ -168,4 +168,13 @@ for options in "-w" "-R" "-l" "--align-ts" "--ts-diff" "--events" "--cpus" "-T";
 	"$hyptrace" report --json $options trace.dat >"$tmp/out" 2>"$tmp/err"
 	is "$? $(wc -c <"$tmp/out")" "2 0" "report --json $options is refused"
 done
+# ---- commands that read recordings -----------------------------------------------------
+
+for row in "${table[@]}"; do
+	name=${row%%|*}
+	case $name in adb|doctor|list|record|recover|top|watch) continue ;; esac
+	grep -q "{ \"$name\", cmd_$name }" "$here/tests/fuzz/commands.c" || echo "$name: not in tests/fuzz/commands.c"
+	grep -q "hyptrace, '$name'," "$here/tests/integration/faults.t" || echo "$name: not in faults.t"
+done >"$tmp/missing"
+is "$(<"$tmp/missing")" "" "each is fuzzed, and each of its calls fails once"
 done_testing
