@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * What threads, vCPUs and CPUs do as events and gaps show it: by the scheduler's (running where, waiting,
- * asleep or unknown), and by KVM's and the hypervisor's (in the guest, in the hypervisor, out of it and why).
- * A state of the latter begins with each of them, and other events end it before its counterpart comes (WFx,
+ * Threads, vCPUs and CPUs as events and gaps show them: by the scheduler's (running where, waiting, asleep or
+ * unknown), and by KVM's and the hypervisor's (in the guest, in the hypervisor, out of it and why). A state
+ * of the latter begins with each of them, and other events end it before its counterpart comes (WFx,
  * wake-ups, exits to the VMM, switches), so that none waits for its pair. Where no other event comes in
  * between, states have the edges of the spans of lib/spans (tests/integration/spans.t).
  */

@@ -64,7 +64,7 @@ int page_next(struct page_reader *r, struct page_event *ev);
  * corrupt event follows them, nothing else comes.
  */
 size_t page_read(struct page_reader *r, struct page_event *v, size_t room, bool *bad);
-/* How many events the page has, up to a corrupt one. *last: the time of the last one, 0: none. */
+/* Counts the events of the page, up to a corrupt one. *last: the time of the last one, 0: none. */
 uint64_t page_count(const struct page_layout *layout, const void *page, size_t size, uint64_t *last);
 
 /*
