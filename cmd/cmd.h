@@ -175,6 +175,10 @@ opt_set set_agent_port;
 #define OPT_HELP	    OPT('h', "help", NULL, "this text", opts_help)
 /* The last rows of commands that read files: of their fields files, times and quiet. */
 #define OPT_FILES(AT) OPT_INPUT(AT(files)), OPT_TIMES(AT), OPT_QUIET(AT(quiet)), OPT_HELP
+/* Of those that answer a question: before them --json and --csv, of the field form. */
+#define OPT_ANSWER(AT)                                                                                       \
+	OPT_JSON("for programs, as JSON: all rows, times in ns", AT(form)),                                  \
+		OPT_CSV("for programs, as CSV; each line begins with its table", AT(form)), OPT_FILES(AT)
 /*
  * Writes an answer, or a part of it, to standard output. 0 or -errno, logged; ends the program when
  * the reader has closed the pipe.

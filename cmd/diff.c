@@ -22,9 +22,7 @@ static const struct opt diff_rows[] = {
 	    opts_set_text, DIFF(per)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, DIFF(rows),
 	    .max = UINT32_MAX),
-	OPT_JSON("for programs: all rows, with the interval of each difference", FILES(form)),
-	OPT_CSV("the same; each line begins with its table", FILES(form)),
-	OPT_FILES(FILES),
+	OPT_ANSWER(FILES),
 };
 
 const struct opts_table diff_table = {

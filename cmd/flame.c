@@ -58,9 +58,7 @@ static const struct opt flame_opt_rows[] = {
 	OPT('t', "task", "NAME|PID", "only this one", opts_add_text, FLAME(opts.tasks)),
 	OPT(0, "pids", NULL, "tasks as NAME-PID", opts_set_flag, FLAME(opts.pids)),
 	OPT(0, "idle", NULL, "the idle task, too", opts_set_flag, FLAME(opts.idle)),
-	OPT_JSON("stacks and notes as JSON", FILES(form)),
-	OPT_CSV("stacks and notes as CSV", FILES(form)),
-	OPT_FILES(FILES),
+	OPT_ANSWER(FILES),
 };
 
 const struct opts_table flame_table = {

@@ -30,9 +30,7 @@ static const struct opt latency_options[] = {
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, LATENCY(rows),
 	    .max = UINT64_MAX),
 	OPT(0, "svg", "FILE", "the distribution as a picture", opts_set_text, LATENCY(svg)),
-	OPT_JSON("for programs, as JSON", FILES(form)),
-	OPT_CSV("for programs, as CSV", FILES(form)),
-	OPT_FILES(FILES),
+	OPT_ANSWER(FILES),
 };
 
 const struct opts_table latency_table = {

@@ -17,12 +17,7 @@ struct sql_opts {
 #define SQLOPT(field) .off = offsetof(struct sql_opts, field)
 
 static const struct opt sql_rows_of_options[] = {
-	OPT_INPUT(FILES(files)),
-	OPT_JSON("the answer as JSON", FILES(form)),
-	OPT_CSV("the answer as CSV", FILES(form)),
-	OPT_TIMES(FILES),
-	OPT_QUIET(FILES(quiet)),
-	OPT_HELP,
+	OPT_ANSWER(FILES),
 };
 
 const struct opts_table sql_table = {

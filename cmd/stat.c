@@ -98,14 +98,9 @@ static const struct opt stat_rows[] = {
 	OPT(0, "svg", "FILE", "the slices as a picture, too", opts_set_text, STAT(svg)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, STAT(rows),
 	    .max = UINT32_MAX),
-	OPT_JSON("for programs: all rows, times in ns", FILES(form)),
-	OPT_CSV("the same; each line begins with its table", FILES(form)),
-	OPT_INPUT(FILES(files)),
 	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",
 	    opts_set_text, STAT(desc)),
-	OPT_TIMES(FILES),
-	OPT_QUIET(FILES(quiet)),
-	OPT_HELP,
+	OPT_ANSWER(FILES),
 };
 
 const struct opts_table stat_table = {

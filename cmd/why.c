@@ -31,9 +31,7 @@ static const struct opt why_rows_opts[] = {
 	OPT(0, "diff", NULL, "what vCPUs lose more time to in recording B than in A: diff --causes A B",
 	    opts_set_flag, WHY(diff)),
 	OPT(0, "tail", "PERCENTILE", "from where on instances are slow (99)", opts_set_text, WHY(tail_text)),
-	OPT_JSON("for programs, as JSON", FILES(form)),
-	OPT_CSV("for programs, as CSV", FILES(form)),
-	OPT_FILES(FILES),
+	OPT_ANSWER(FILES),
 };
 
 const struct opts_table why_table = {
