@@ -168,6 +168,7 @@ for options in "-w" "-R" "-l" "--align-ts" "--ts-diff" "--events" "--cpus" "-T";
 	"$hyptrace" report --json $options trace.dat >"$tmp/out" 2>"$tmp/err"
 	is "$? $(wc -c <"$tmp/out")" "2 0" "report --json $options is refused"
 done
+
 # ---- commands that read recordings -----------------------------------------------------
 
 for row in "${table[@]}"; do

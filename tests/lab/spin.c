@@ -22,8 +22,9 @@
 #define CODE 0x10000 /* its address in the guest */
 
 /*
- * What the guests run. Between two calls lie up to 131071 rounds, as many as the next number of a generator
- * says: calls at one pace would keep step with the samples, and be found in one place by most of them.
+ * Code of the guests: one that stands still, and one that calls. Up to 131071 rounds, a generated number, lie
+ * between two calls: at one pace they would keep step with the samples, most of which would find the same
+ * place.
  */
 __asm__(".globl still, calls, calls_end\n"
 	"still:		b still\n"

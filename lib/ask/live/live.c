@@ -248,12 +248,6 @@ static void live_drop(struct live *l, size_t buffer, struct dat_cpu *c)
 	c->size -= l->layouts[buffer].size;
 }
 
-/* Counts the records of the page in l->page, as the merge finds them. *last: its time. */
-static uint64_t live_count(const struct live *l, size_t buffer, uint64_t *last)
-{
-	return page_count(&l->layouts[buffer], l->page, l->layouts[buffer].size, last);
-}
-
 int live_drop_taken(struct live *l)
 {
 	for (size_t i = 0; i < l->file->n_buffers; i++)
@@ -266,7 +260,7 @@ int live_drop_taken(struct live *l)
 
 				if (ret)
 					return ret;
-				n = live_count(l, i, &last);
+				n = page_count(&l->layouts[i], l->page, &last);
 				if (n > *taken)
 					break;
 				*taken -= n;
@@ -331,7 +325,7 @@ int live_cut(struct live *l, uint64_t ns, uint64_t *newest)
 				continue;
 			ret = live_page(l, i, c, c->offset + c->size - l->layouts[i].size);
 			if (!ret)
-				live_count(l, i, &ts);
+				page_count(&l->layouts[i], l->page, &ts);
 			*newest = ts > *newest ? ts : *newest;
 		}
 	l->from = *newest > ns ? *newest - ns : 0;

@@ -109,14 +109,14 @@ int page_reader_init(struct page_reader *r, const struct page_layout *layout, co
 	return 0;
 }
 
-uint64_t page_count(const struct page_layout *layout, const void *page, size_t size, uint64_t *last)
+uint64_t page_count(const struct page_layout *layout, const void *page, uint64_t *last)
 {
 	struct page_reader r;
 	struct page_event ev;
 	uint64_t n = 0;
 
 	*last = 0;
-	if (page_reader_init(&r, layout, page, size))
+	if (page_reader_init(&r, layout, page, layout->size))
 		return 0;
 	for (; page_next(&r, &ev) == 1; n++)
 		*last = ev.ts;

@@ -64,8 +64,8 @@ int page_next(struct page_reader *r, struct page_event *ev);
  * corrupt event follows them, nothing else comes.
  */
 size_t page_read(struct page_reader *r, struct page_event *v, size_t room, bool *bad);
-/* Counts the events of the page, up to a corrupt one. *last: the time of the last one, 0: none. */
-uint64_t page_count(const struct page_layout *layout, const void *page, size_t size, uint64_t *last);
+/* Counts the events of a whole page, up to a corrupt one. *last: the time of the last one, 0: none. */
+uint64_t page_count(const struct page_layout *layout, const void *page, uint64_t *last);
 
 /*
  * Writes the commit word of a page: bytes of events, with PAGE_MISSED_EVENTS or without. What is in it stays.

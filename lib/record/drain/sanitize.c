@@ -115,7 +115,7 @@ int spool_mark_cut(const struct spool *s, size_t buffer, unsigned int cpu)
 		n = pread_all(fd, page, size, range.to - size);
 		if (n > 0)
 			memcpy(&ts, page, sizeof(ts));
-		if (n > 0 && page_count(&l, page, size, &last))
+		if (n > 0 && page_count(&l, page, &last))
 			ts = last;
 		memset(page, 0, size);
 		memcpy(page, &ts, sizeof(ts));

@@ -43,7 +43,7 @@ static int count_page_events(void *counter, void *page, size_t size)
 	struct counter *c = counter;
 	uint64_t last;
 
-	c->events += page_count(&c->layout, page, size, &last);
+	c->events += page_count(&c->layout, page, &last);
 	return 0;
 }
 

@@ -95,7 +95,8 @@ for my $loop (qw(spin-guest spin-hvc spin-host)) {
 }
 E
 "$hyptrace" flame -q -o "$tmp/folded" "$out/spin.dat"
-FOLDED=$tmp/folded perl "$tmp/shares.pl" <(trace-cmd report "$out/spin.dat" 2>/dev/null) >"$tmp/shares"
+trace-cmd report "$out/spin.dat" >"$tmp/lines" 2>/dev/null
+FOLDED=$tmp/folded perl "$tmp/shares.pl" "$tmp/lines" >"$tmp/shares"
 is "$(grep -c ' fits: ' "$tmp/shares")" 9 "the samples of loops in guest, hypervisor and host stand there"
 diag "$(cat "$tmp/shares")"
 at_least "$(perl -ne '$n += $1 if /^host;spin-hvc;\[hyp\];.* (\d+)$/; END { print $n }' "$tmp/folded")" 300 \
@@ -120,7 +121,7 @@ for my $cpu (sort keys %n) {
 	printf "%d\n", 100 * $most / $n{$cpu};
 }
 E
-apart=$(trace-cmd report "$out/spin.dat" 2>/dev/null | perl "$tmp/apart.pl" | sort -n)
+apart=$(perl "$tmp/apart.pl" "$tmp/lines" | sort -n)
 at_least "$(head -n 1 <<<"$apart")" 55 "most samples of each CPU come in the same fifth of a period"
 diag "of each CPU's samples come in one fifth of a period: $(paste -sd ' ' <<<"$apart") %"
 
