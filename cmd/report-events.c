@@ -440,8 +440,8 @@ static bool record_wanted(void *ctx, size_t input, size_t buffer, unsigned int c
 struct events {
 	struct report *r;
 	struct wakeups *wakeups;
-	uint64_t last_ts; /* --ts-check */
-	uint64_t diff_ts; /* --ts-diff: of the line before; 0: none */
+	OWN_LINE uint64_t last_ts; /* --ts-check */
+	uint64_t diff_ts;	   /* --ts-diff: of the line before; 0: none */
 	struct trace_seq state;
 };
 
@@ -498,7 +498,8 @@ static bool is_shown(struct events *e, const struct merge_run *run, size_t i, st
 
 	if (e->r->follow && !follow_takes(e->r->follow, f->info->buffers[at->buffer].name, at->cpu, m))
 		return false;
-	b->skip_next = false;
+	if (skip)
+		b->skip_next = false;
 	if (m->data && (skip || (f->filters && !filters_show(f, e->r->timeline, m))))
 		return false;
 	/* rare outputs need the record as libtraceevent reads it */

@@ -5,6 +5,7 @@
 #include <traceevent/trace-seq.h>
 
 #include "cmd.h"
+#include "base/workers.h"
 #include "read/print.h"
 
 /* Shared by report.c and report-*.c. */
@@ -39,9 +40,9 @@ struct report {
 	bool color;
 	uint64_t base; /* --align-ts: what is taken off the times */
 	struct print *print;
-	/* the record that is looked at, for function_graph */
 	struct timeline *timeline; /* the handle's */
-	const struct merge_run *run;
+	/* the record that is looked at, for function_graph */
+	OWN_LINE const struct merge_run *run;
 	size_t at;
 	struct padded room;
 	struct follow *follow; /* --follow; NULL: all of the file */

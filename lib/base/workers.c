@@ -120,6 +120,14 @@ void workers_finish(struct workers *c)
 	workers_await(c, THROUGH);
 }
 
+void *lines_new(size_t n, size_t size)
+{
+	size_t bytes = (n * size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	void *v = aligned_alloc(CACHE_LINE, bytes);
+
+	return v ? memset(v, 0, bytes) : NULL;
+}
+
 void workers_share(size_t n, workers_job *job, void *ctx)
 {
 	struct workers *others = NULL;

@@ -32,4 +32,13 @@ void workers_finish(struct workers *c);
  */
 void workers_share(size_t n, workers_job *job, void *ctx);
 
+/*
+ * A core that writes into a cache line takes it from all others. OWN_LINE stands before the first of the
+ * members that one thread writes while others read the members before it.
+ */
+#define CACHE_LINE 64
+#define OWN_LINE   _Alignas(CACHE_LINE)
+/* n zeroed entries of `size` bytes in cache lines of their own, for free(). NULL: out of memory. */
+void *lines_new(size_t n, size_t size);
+
 #endif

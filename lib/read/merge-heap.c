@@ -6,6 +6,7 @@
 
 #include "file/dat/options.h"
 #include "base/strings.h"
+#include "base/workers.h"
 
 /* Bytes of records in a run, about: as much as a core's second cache holds. */
 #define RUN_BYTES      (1u << 20)
@@ -18,8 +19,10 @@ struct stream {
 	unsigned int order; /* of records with equal times */
 	const struct filetime *time;
 	uint64_t from, to; /* of the input; to 0: all */
-	struct reader_pages *pages;
 	struct page_layout layout;
+	const struct pauses *pauses; /* NULL: none */
+	bool simple;		     /* all records are wanted, without pauses, and times only add */
+	OWN_LINE struct reader_pages *pages;
 	struct page_reader page;
 	struct page_event v[STREAM_RECORDS]; /* some of the page's */
 	size_t i, n;			     /* v[i] is the next one */
@@ -30,8 +33,6 @@ struct stream {
 	uint64_t ts, raw;		     /* of v[i], corrected and not */
 	bool last;			     /* no record: only what was lost at the end */
 	bool over;			     /* nothing is left, for merge_take_stream */
-	const struct pauses *pauses;	     /* NULL: none */
-	bool simple;			     /* all records are wanted, without pauses, and times only add */
 	size_t next_pause;		     /* for pauses_between */
 	bool paused;			     /* one lies before v[i], and is not reported by itself */
 	enum { PAUSE_NONE, PAUSE_FROM, PAUSE_TO } pause; /* comes before v[i] */
@@ -543,8 +544,8 @@ int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, m
 	pthread_mutex_init(&m->lock, NULL);
 	m->inputs = inputs;
 	m->log = log;
-	m->streams = calloc(room, sizeof(*m->streams));
-	m->heap = calloc(room, sizeof(struct stream *));
+	m->streams = lines_new(room, sizeof(*m->streams));
+	m->heap = lines_new(room, sizeof(struct stream *));
 	m->pauses = calloc(n + 1, sizeof(*m->pauses));
 	if (!m->streams || !m->heap || !m->pauses)
 		goto fail;

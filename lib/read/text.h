@@ -4,6 +4,7 @@
 
 #include <traceevent/trace-seq.h>
 
+#include "base/workers.h"
 #include "read/tepfile.h"
 
 /*
@@ -20,7 +21,7 @@ struct text_task {
 
 /* Memory of one printing thread. Zero-initialised = empty. */
 struct text_scratch {
-	struct padded room;
+	OWN_LINE struct padded room;
 	struct trace_seq seq;
 };
 

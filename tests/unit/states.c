@@ -66,7 +66,7 @@ static int show_span(void *ctx, const struct state_span *s)
 static const char *owner_line(struct shown *to, enum state_kind kind, int32_t pid)
 {
 	for (size_t i = 0; i < to->st->n_tracks; i++) {
-		const struct state_owner *o = &to->st->tracks[i]->owner;
+		const struct state_owner *o = to->st->tracks[i]->owner;
 
 		if (o->kind == kind && o->pid == pid)
 			return buf_str(&to->lines[i]);

@@ -87,7 +87,7 @@ static void track_emit(struct states *st, struct state_track *t, uint64_t to, co
 	span->to_bound = last->kind ? st->cause_bound : 0;
 	span->last = *last;
 	span->lost = span->state == STATE_UNKNOWN && lost && lost >= span->from;
-	if (t->owner.kind != STATE_OF_GUEST_TASK) {
+	if (t->owner->kind != STATE_OF_GUEST_TASK) {
 		track_give(st, span);
 		return;
 	}
@@ -158,7 +158,7 @@ static void track_show(struct states *st, struct state_track *t, const struct st
 		state_view_set(&t->open, v);
 	else if (!view_same(&t->open, v))
 		state_track_cut(st, t, st->now, v);
-	else if (st->cause.input == t->owner.input)
+	else if (st->cause.input == t->owner->input)
 		track_doubt_held(st, t);
 }
 
@@ -177,16 +177,20 @@ void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool 
 static int state_track_begin(struct states *st, struct state_track *t, enum state_kind kind, uint16_t input,
 			     int32_t pid)
 {
-	*t = (struct state_track){ .owner = { .kind = kind,
-					      .index = (uint32_t)st->n_tracks,
-					      .input = input,
-					      .pid = pid,
-					      .guest = STATE_NO_INPUT,
-					      .vcpu = STATE_NO_CPU },
-				   .in = &st->in[input],
-				   .on = st->want & 1u << kind,
-				   .open = unknown_view };
-	t->open.owner = &t->owner;
+	struct state_owner *owner = arena_alloc(&st->owners, sizeof(*owner));
+
+	if (!owner)
+		return -ENOMEM;
+	*owner = (struct state_owner){ .kind = kind,
+				       .index = (uint32_t)st->n_tracks,
+				       .input = input,
+				       .pid = pid,
+				       .guest = STATE_NO_INPUT,
+				       .vcpu = STATE_NO_CPU };
+	*t = (struct state_track){
+		.owner = owner, .in = &st->in[input], .on = st->want & 1u << kind, .open = unknown_view
+	};
+	t->open.owner = owner;
 	t->open.from = st->from;
 	return array_push(&st->tracks, &st->n_tracks, &t, sizeof(struct state_track *));
 }
@@ -519,8 +523,8 @@ void state_track_end(struct states *st, struct state_track *t)
 {
 	static const struct state_event none;
 	const struct state_input *in = t->in;
-	const struct state_task *task = state_task_find(st, in, t->owner.pid);
-	bool is_vcpu = t->owner.kind == STATE_OF_VCPU;
+	const struct state_task *task = state_task_find(st, in, t->owner->pid);
+	bool is_vcpu = t->owner->kind == STATE_OF_VCPU;
 	const struct state_vcpu *v = is_vcpu				    ? task->vcpu
 				     : in->in->guest && task->run == RUN_ON ? task->cpu->vcpu
 									    : NULL;

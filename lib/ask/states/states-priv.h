@@ -6,6 +6,7 @@
 
 #include "ask/states/states.h"
 #include "base/arena.h"
+#include "base/workers.h"
 
 /*
  * Threads, CPUs and vCPUs as they are known at a time (states-events.c), and the states that
@@ -28,7 +29,7 @@ enum state_family { FAMILY_SCHED, FAMILY_KVM, FAMILY_HYP, FAMILIES };
 #define STATE_HYP_STEP	  1000 /* ns: the hypervisor's text has whole us */
 
 struct state_track {
-	struct state_owner owner;
+	struct state_owner *owner;
 	struct state_input *in; /* the owner's */
 	bool on;		/* its spans are wanted */
 	struct state_span open; /* without its end */
@@ -120,8 +121,8 @@ struct states {
 		void *ctx;
 	} * listeners;
 	size_t n_listeners;
-	struct buf *spans; /* that takes them; NULL: listeners get them at once */
-	bool later;	   /* some listeners do more than add up, and wait for states_after() */
+	OWN_LINE struct buf *spans; /* that takes them; NULL: listeners get them at once */
+	bool later;		    /* some listeners do more than add up, and wait for states_after() */
 	int error;
 	bool begun, ended, without_reasons; /* without_reasons: of any input */
 	uint64_t from, now;
@@ -134,6 +135,7 @@ struct states {
 	struct state_cpu **streams; /* a guest's: its CPU; NULL: a host's */
 	size_t n_streams;	    /* 0: none is a guest's */
 	struct arena arena;
+	struct arena owners; /* not beside what changes: listeners read them meanwhile */
 	struct state_task **tasks;
 	struct map by_task; /* of them, by input and pid */
 	size_t n_tasks, n_vcpus;

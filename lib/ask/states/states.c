@@ -35,7 +35,7 @@ static uint8_t buffer_of(size_t buffer)
 int states_open(struct states **out, const struct inputs *in, const struct timeline *t,
 		const struct steps *steps, unsigned int want, state_listener *span, void *ctx)
 {
-	struct states *st = calloc(1, sizeof(*st));
+	struct states *st = lines_new(1, sizeof(*st));
 	size_t n = t ? merge_streams(t->merge) : 0;
 
 	if (!st)
@@ -93,6 +93,7 @@ void states_close(struct states *st)
 	free(st->tracks);
 	free(st->holding);
 	arena_release(&st->arena);
+	arena_release(&st->owners);
 	free(st);
 }
 
@@ -125,13 +126,13 @@ static int vcpus_begin(struct states *st, struct state_input *host, const struct
 			of->pid <= INT32_MAX ? state_vcpu_of(st, host, (int32_t)of->pid) : NULL;
 		struct state_cpu *c;
 
-		if (!v || v->track.owner.vcpu != STATE_NO_CPU)
+		if (!v || v->track.owner->vcpu != STATE_NO_CPU)
 			continue;
-		v->track.owner.vcpu = of->cpu;
-		v->track.owner.guest_name = g->name;
+		v->track.owner->vcpu = of->cpu;
+		v->track.owner->guest_name = g->name;
 		c = guest ? state_cpu_of(st, guest, of->cpu) : NULL;
 		if (guest)
-			v->track.owner.guest = guest->index;
+			v->track.owner->guest = guest->index;
 		if (c && !c->vcpu) {
 			c->vcpu = v;
 			v->guest = c;
