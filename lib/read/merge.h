@@ -78,7 +78,7 @@ void merge_from(struct merge *m, uint64_t ts);
  */
 void merge_tell_pauses(struct merge *m);
 /*
- * The next records, some thousand at most, in place of those in the run: 1; 0: the end; -ENOMEM.
+ * The next records, at most MERGE_RUN_MAX, in place of those in the run: 1; 0: the end; -ENOMEM.
  * Damaged pages do not end it: what is lost there counts as lost events before the
  * CPU's next record and in merge_damaged.
  */

@@ -122,6 +122,7 @@ void timeline_close(struct timeline *t)
 }
 
 #define WORKERS_MAX 16
+#define TAKES	    3 /* runs, in one turn */
 
 size_t pipeline_workers(void)
 {
@@ -136,10 +137,11 @@ size_t pipeline_workers(void)
  * costs another one more to read than to make.
  */
 struct slot {
-	struct pipeline_run run;
+	OWN_LINE struct pipeline_run run;
 	atomic_size_t number; /* of the run */
 	_Atomic enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_BEGUN, SLOT_DONE, SLOT_FIRST } state;
-	int ret; /* of work() and first() */
+	atomic_size_t firsts; /* so many calls of first() are left */
+	atomic_int ret;	      /* of work() and first() */
 };
 
 struct pipeline {
@@ -153,10 +155,10 @@ struct pipeline {
 	atomic_size_t taken;	 /* runs */
 	atomic_bool taking;	 /* somebody is */
 	atomic_bool ended, over; /* no more are taken; nothing more is done */
-	struct turn {		 /* of first() and of after(): one thread has it, for run after run */
+	struct turn {		 /* of each first() and of after(): one thread has it, for run after run */
 		atomic_bool busy;
 		atomic_size_t next; /* run */
-	} turns[2];
+	} firsts[PIPELINE_FIRSTS_MAX], after;
 	int ret;       /* of what was taken last */
 	int result;    /* of the whole */
 	size_t own, n; /* slots: of a thread; of all */
@@ -193,31 +195,53 @@ static struct slot *slot_find(struct pipeline *p, size_t worker, bool any, enum 
 {
 	struct slot *s = &p->slots[any ? 0 : worker * p->own], *end = s + (any ? p->n : p->own);
 
-	while (s < end && (s->state != state || (number != SIZE_MAX && s->number != number)))
+	/* the number first: a slot of another run may leave the state, and be this run's, but not reach it */
+	while (s < end && ((number != SIZE_MAX && s->number != number) || s->state != state))
 		s++;
 	return s < end ? s : NULL;
 }
 
-/* Calls first() or after() for the runs whose turn it is. False: there are none, or a thread is at it. */
-static bool pipeline_give(struct pipeline *p, size_t worker, bool any, bool after)
+/*
+ * Calls first() of that number, or after() (number: n_firsts), for the runs whose turn it is. False: there
+ * are none, or a thread is at it.
+ */
+static bool pipeline_turn(struct pipeline *p, size_t worker, bool any, size_t number)
 {
+	bool after = number == p->job->n_firsts;
 	enum slot_state ready = after ? SLOT_FIRST : SLOT_DONE;
-	struct turn *t = &p->turns[after];
+	struct turn *t = after ? &p->after : &p->firsts[number];
 	struct slot *s = slot_find(p, worker, any, ready, t->next);
 	int ret = 0;
 
 	if (!s || atomic_exchange(&t->busy, true))
 		return false;
 	while (!p->over && !ret && (s = slot_find(p, worker, any, ready, t->next))) {
-		ret = s->ret = s->ret ?: (after ? p->job->after : p->job->first)(p->ctx, &s->run);
-		if (after)
-			p->over = (p->result = ret) != 0;
-		s->state = after ? SLOT_FREE : SLOT_FIRST;
+		ret = s->ret
+			      ?: after ? p->job->after(p->ctx, &s->run)
+				       : p->job->first(p->ctx, &s->run, number);
 		t->next += !ret;
+		if (after) {
+			p->over = (p->result = ret) != 0;
+			s->state = SLOT_FREE;
+			continue;
+		}
+		if (ret) /* another number's may have failed meanwhile */
+			s->ret = ret;
+		if (atomic_fetch_sub(&s->firsts, 1) == 1)
+			s->state = SLOT_FIRST;
 	}
 	t->busy = false;
 	pipeline_change(p);
 	return true;
+}
+
+/* The same of after(), or of a first(). */
+static bool pipeline_give(struct pipeline *p, size_t worker, bool any)
+{
+	for (size_t i = p->job->n_firsts + 1; i-- > 0;)
+		if (pipeline_turn(p, worker, any, i))
+			return true;
+	return false;
 }
 
 /* Works on such a run. False: none waits. */
@@ -229,19 +253,23 @@ static bool pipeline_begin(struct pipeline *p, size_t worker, bool any)
 	if (s && atomic_compare_exchange_strong(&s->state, &taken, SLOT_BEGUN)) {
 		s->run.worker = worker;
 		s->ret = p->job->work(p->ctx, &s->run);
-		s->state = p->job->first ? SLOT_DONE : SLOT_FIRST;
+		s->firsts = p->job->n_firsts;
+		s->state = s->firsts ? SLOT_DONE : SLOT_FIRST;
 	}
 	return s;
 }
 
-/* Takes runs into the thread's slots, two at a time. False: none is free, or another thread is at it. */
+/*
+ * Takes runs into the thread's slots, several at a time: what the merge has goes from core to core with each
+ * turn. False: none is free, or another thread is at it.
+ */
 static bool pipeline_take(struct pipeline *p, size_t worker)
 {
 	struct slot *s = slot_find(p, worker, false, SLOT_FREE, SIZE_MAX);
 
 	if (!s || p->ended || atomic_exchange(&p->taking, true))
 		return false;
-	for (size_t i = 0; i < 2 && s && !p->ended && !p->over; i++) {
+	for (size_t i = 0; i < TAKES && s && !p->ended && !p->over; i++) {
 		bool more = (p->ret = merge_take(p->t->merge, &s->run.records)) == 1;
 
 		s->run.out.len = 0;
@@ -267,11 +295,10 @@ static void pipeline_worker(void *ctx, size_t worker)
 	while (!p->over) {
 		unsigned int changes = p->changes;
 
-		if (p->ended && p->turns[1].next == p->taken)
+		if (p->ended && p->after.next == p->taken)
 			break;
-		if (!pipeline_give(p, worker, false, true) && !pipeline_give(p, worker, false, false) &&
-		    !pipeline_begin(p, worker, false) && !pipeline_take(p, worker) &&
-		    !pipeline_give(p, worker, true, true) && !pipeline_give(p, worker, true, false) &&
+		if (!pipeline_give(p, worker, false) && !pipeline_begin(p, worker, false) &&
+		    !pipeline_take(p, worker) && !pipeline_give(p, worker, true) &&
 		    !pipeline_begin(p, worker, true))
 			pipeline_rest(p, changes);
 	}
@@ -280,7 +307,7 @@ static void pipeline_worker(void *ctx, size_t worker)
 int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 {
 	size_t workers = pipeline_workers(), own = workers > 1 ? PIPELINE_SLOTS : 1;
-	struct pipeline *p = calloc(1, sizeof(*p) + workers * own * sizeof(p->slots[0]));
+	struct pipeline *p = lines_new(1, sizeof(*p) + workers * own * sizeof(p->slots[0]));
 	int ret;
 
 	if (!p)

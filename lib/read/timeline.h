@@ -67,7 +67,7 @@ int timeline_pid(const struct field_load *pid, const struct merge_record *m);
 
 /*
  * The records of all inputs, worked on by every core, with the result in the order
- * of time: pages are merged into runs of some thousand records one after the other, runs are
+ * of time: pages are merged into runs of records (at most MERGE_RUN_MAX) one after the other, runs are
  * worked on side by side, and given back in their order.
  */
 struct pipeline_run {
@@ -77,6 +77,8 @@ struct pipeline_run {
 	size_t worker;	/* in work(): who does it, below pipeline_workers() */
 };
 
+#define PIPELINE_FIRSTS_MAX 4
+
 struct pipeline_job {
 	/*
 	 * For run after run, in order: whatever depends on the records before. May look at
@@ -85,9 +87,13 @@ struct pipeline_job {
 	int (*before)(void *ctx, struct pipeline_run *run);
 	/* By several threads, each with a run. */
 	int (*work)(void *ctx, struct pipeline_run *run);
-	/* In order again, one at a time, during after() of earlier runs. NULL: nothing to do. */
-	int (*first)(void *ctx, struct pipeline_run *run);
-	/* In order, one at a time, when the run's first() is over. */
+	/*
+	 * In order again: n_firsts calls for each run, numbered from 0. Those of one number are made one at
+	 * a time, during those of other numbers and after() of earlier runs.
+	 */
+	int (*first)(void *ctx, struct pipeline_run *run, size_t number);
+	size_t n_firsts; /* up to PIPELINE_FIRSTS_MAX */
+	/* In order, one at a time, when all first() of the run are over. */
 	int (*after)(void *ctx, struct pipeline_run *run);
 	/* At the end, of each run's own. NULL: not needed. */
 	void (*release)(void *own);
@@ -96,7 +102,7 @@ struct pipeline_job {
 /* Count of threads: the cores that this process may use, up to 16. */
 size_t pipeline_workers(void);
 /* Most runs of a thread that are begun and not yet returned, where there are several threads. */
-#define PIPELINE_SLOTS 3
+#define PIPELINE_SLOTS 4
 /*
  * Runs to the end: 0. A function of the job that returns another value ends it at that run: no
  * after() is called for it or for later runs. -ENOMEM.

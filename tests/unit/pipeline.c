@@ -69,10 +69,11 @@ static int give_back(void *ctx, struct pipeline_run *run)
 	return 0;
 }
 
-static int order(void *ctx, struct pipeline_run *run)
+static int order(void *ctx, struct pipeline_run *run, size_t number)
 {
 	struct job_state *s = ctx;
 
+	assert_int_equal(number, 0);
 	for (size_t i = 0; i < run->records.n; i++) {
 		assert_true(run->records.v[i].ts > s->first_ts);
 		s->first_ts = run->records.v[i].ts;
@@ -99,8 +100,63 @@ static void let_go(void *own)
 static const struct pipeline_job job = { .before = see, .work = toil, .after = give_back, .release = let_go };
 
 static const struct pipeline_job two_turns = {
-	.before = see, .work = toil, .first = order, .after = give_back_late, .release = let_go
+	.before = see, .work = toil, .first = order, .n_firsts = 1, .after = give_back_late, .release = let_go
 };
+
+/* ctx of a job with several first(). */
+struct firsts_state {
+	struct job_state s;
+	struct one_first {
+		uint64_t ts; /* of the last record */
+		atomic_int at_it;
+		atomic_size_t runs;
+	} v[3];
+	size_t fail_number, fail_run; /* fail_run 0: none fails */
+};
+
+/* That of number 0 ends its first run when that of number 1 has ended. */
+static int order_several(void *ctx, struct pipeline_run *run, size_t number)
+{
+	struct firsts_state *f = ctx;
+	struct one_first *one = &f->v[number];
+
+	assert_true(number < ARRAY_SIZE(f->v));
+	assert_int_equal(one->at_it++, 0);
+	while (!number && !one->runs && !f->v[1].runs && pipeline_workers() > 1)
+		sched_yield();
+	for (size_t i = 0; i < run->records.n; i++) {
+		assert_true(run->records.v[i].ts > one->ts);
+		one->ts = run->records.v[i].ts;
+	}
+	one->at_it--;
+	return ++one->runs == f->fail_run && number == f->fail_number ? -EXDEV : 0;
+}
+
+static int see_several(void *ctx, struct pipeline_run *run)
+{
+	return see(&((struct firsts_state *)ctx)->s, run);
+}
+
+static int toil_several(void *ctx, struct pipeline_run *run)
+{
+	return toil(&((struct firsts_state *)ctx)->s, run);
+}
+
+static int give_back_several(void *ctx, struct pipeline_run *run)
+{
+	struct firsts_state *f = ctx;
+
+	for (size_t i = 0; i < ARRAY_SIZE(f->v); i++)
+		assert_true(f->v[i].ts >= run->records.v[run->records.n - 1].ts);
+	return give_back(&f->s, run);
+}
+
+static const struct pipeline_job several_firsts = { .before = see_several,
+						    .work = toil_several,
+						    .first = order_several,
+						    .n_firsts = 3,
+						    .after = give_back_several,
+						    .release = let_go };
 
 static int work_with(struct fixture *x, const struct pipeline_job *of, void *ctx)
 {
@@ -174,6 +230,34 @@ static void test_two_turns(void **state)
 	assert_int_equal(s.after, RECORDS);
 }
 
+/* Each number's calls are in order; two numbers are at it at a time; after() comes when all have been. */
+static void test_several_firsts(void **state)
+{
+	struct fixture *x = *state;
+	cpu_set_t all;
+
+	make_file(x);
+	for (size_t number = 0; number < 3; number++) {
+		struct firsts_state f = { .fail_number = number, .fail_run = 5 }, well = { 0 };
+
+		assert_int_equal(work_with(x, &several_firsts, &well), 0);
+		assert_int_equal(well.s.after, RECORDS);
+		for (size_t i = 0; i < ARRAY_SIZE(well.v); i++)
+			assert_int_equal(well.v[i].runs, well.s.runs);
+		assert_int_equal(work_with(x, &several_firsts, &f), -EXDEV);
+		assert_int_equal(f.v[number].runs, 5);
+		assert_int_equal(f.s.after, 4 * MERGE_RUN_MAX);
+	}
+	all = stay_on_one_core();
+	for (size_t number = 0; number < 3; number++) {
+		struct firsts_state f = { .fail_number = number, .fail_run = 5 };
+
+		assert_int_equal(work_with(x, &several_firsts, &f), -EXDEV);
+		assert_int_equal(f.s.after, 4 * MERGE_RUN_MAX);
+	}
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
 /* One core only: all is done, one after the other. */
 static void test_alone(void **state)
 {
@@ -214,6 +298,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_several_firsts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
 	};

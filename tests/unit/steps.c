@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Steps of our captures against their records, and passes with and without order. */
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "captures.h"
 
@@ -324,11 +325,47 @@ static void test_passes(void **state)
 	assert_true(others.steps < ordered.steps);
 }
 
+/* What several parts use: calls of theirs, now and in all. */
+struct used {
+	atomic_int at_it;
+	size_t calls;
+};
+
+static int use(void *ctx, struct pass_run *run)
+{
+	struct used *u = ctx;
+
+	assert_int_equal(u->at_it++, 0);
+	usleep(2000);
+	u->calls++;
+	u->at_it--;
+	return 0;
+}
+
+/* Parts that use the same are never called at once, whatever stands between them; there may be many parts. */
+static void test_uses(void **state)
+{
+	struct used u = { 0 }, each[PIPELINE_FIRSTS_MAX + 1] = { 0 };
+	struct pass_part parts[ARRAY_SIZE(each) + 3] = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(each); i++) {
+		parts[n++] = (struct pass_part){ .ctx = &each[i], .first = use };
+		if (i < 3)
+			parts[n++] = (struct pass_part){ .ctx = &u, .first = use, .uses = &u };
+	}
+	assert_int_equal(run_pass(parts, n), 0);
+	assert_true(each[0].calls > 2);
+	assert_int_equal(u.calls, 3 * each[0].calls);
+	for (size_t i = 0; i < ARRAY_SIZE(each); i++)
+		assert_int_equal(each[i].calls, each[0].calls);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_meaning), cmocka_unit_test(test_sets),   cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_passes),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_passes), cmocka_unit_test(test_uses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

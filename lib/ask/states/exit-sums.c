@@ -306,7 +306,12 @@ static int exits_first(void *ctx, struct pass_run *run)
 
 struct pass_part exits_part(struct exits *e)
 {
-	return (struct pass_part){ .ctx = e, .steps = EXITS_EVENTS, .first = exits_first };
+	return (struct pass_part){
+		.ctx = e,
+		.steps = EXITS_EVENTS,
+		.first = exits_first,
+		.uses = e->within ? (const void *)e->within : e->to,
+	};
 }
 
 int exits_open(struct exits **out, const struct inputs *in, const struct timeline *t,

@@ -102,7 +102,7 @@ static int hyptime_first(void *ctx, struct pass_run *run)
 
 struct pass_part hyptime_part(struct hyptime *h)
 {
-	return (struct pass_part){ .ctx = h, .steps = HYPTIME_STEPS, .first = hyptime_first };
+	return (struct pass_part){ .ctx = h, .steps = HYPTIME_STEPS, .first = hyptime_first, .uses = h->to };
 }
 
 void hyptime_finish(struct hyptime *h)

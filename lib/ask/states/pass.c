@@ -7,8 +7,9 @@ struct pass {
 	const struct steps *steps;
 	const struct pass_part *parts;
 	size_t n;
-	uint64_t set; /* of steps: those that parts want */
-	void **own;   /* without the merge: of each worker */
+	size_t first[PASS_PARTS_MAX]; /* of each part with a first(): the pipeline's number for it */
+	uint64_t set;		      /* of steps: those that parts want */
+	void **own;		      /* without the merge: of each worker */
 };
 
 /* Memory of a run of the pipeline, or of a worker of the streams. */
@@ -34,24 +35,30 @@ static void pass_release(void *own)
 
 enum pass_stage { PASS_WORK, PASS_FIRST, PASS_AFTER };
 
-/* Calls work(), first() or after() of each part with the steps that it wants. */
-static int pass_parts(const struct pass *p, enum pass_stage stage, struct pass_own *o,
+/* Calls work(), after() or those first() that have that number, of each part with the steps that it wants. */
+static int pass_parts(const struct pass *p, enum pass_stage stage, size_t number, struct pass_own *o,
 		      const struct merge_run *records, size_t worker)
 {
 	int ret = 0;
 
 	for (size_t i = 0; i < p->n && !ret; i++) {
 		const struct pass_part *part = &p->parts[i];
-		bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
-		struct pass_run run = { records,     o->steps.v, wanted ? o->steps.n : 0,
-					o->parts[i], &o->out[i], worker };
 		int (*call)(void *ctx, struct pass_run *run) = stage == PASS_WORK    ? part->work
 							       : stage == PASS_FIRST ? part->first
 										     : part->after;
+		bool wanted = part->steps && o->steps.set & (part->steps | STEPS_LOSSES);
+		struct pass_run run = { .records = records,
+					.steps = o->steps.v,
+					.n_steps = wanted ? o->steps.n : 0,
+					.out = &o->out[i],
+					.worker = worker };
 
 		if (stage == PASS_WORK)
 			run.out->len = 0;
-		ret = call ? call(part->ctx, &run) : 0;
+		if (!call || (stage == PASS_FIRST && p->first[i] != number))
+			continue;
+		run.own = o->parts[i];
+		ret = call(part->ctx, &run);
 		o->parts[i] = run.own;
 	}
 	return ret;
@@ -67,7 +74,7 @@ static int pass_work(const struct pass *p, const struct merge_run *records, size
 	o->of = p;
 	if (p->set)
 		ret = steps_fill(p->steps, p->t, records, p->set, &o->steps);
-	return ret ?: pass_parts(p, PASS_WORK, o, records, worker);
+	return ret ?: pass_parts(p, PASS_WORK, 0, o, records, worker);
 }
 
 static int pass_run_before(void *ctx, struct pipeline_run *run)
@@ -86,9 +93,9 @@ static int pass_run_work(void *ctx, struct pipeline_run *run)
 	return pass_work(ctx, &run->records, run->worker, &run->own);
 }
 
-static int pass_run_first(void *ctx, struct pipeline_run *run)
+static int pass_run_first(void *ctx, struct pipeline_run *run, size_t number)
 {
-	return pass_parts(ctx, PASS_FIRST, run->own, &run->records, run->worker);
+	return pass_parts(ctx, PASS_FIRST, number, run->own, &run->records, run->worker);
 }
 
 static int pass_run_after(void *ctx, struct pipeline_run *run)
@@ -98,7 +105,7 @@ static int pass_run_after(void *ctx, struct pipeline_run *run)
 
 	if (p->steps && !p->parts[0].learns)
 		steps_learn(p->steps, &run->records, o->steps.v, o->steps.n);
-	return pass_parts(p, PASS_AFTER, run->own, &run->records, run->worker);
+	return pass_parts(p, PASS_AFTER, 0, run->own, &run->records, run->worker);
 }
 
 static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worker)
@@ -106,6 +113,15 @@ static int pass_stream_work(void *ctx, const struct merge_run *run, size_t worke
 	const struct pass *p = ctx;
 
 	return pass_work(p, run, worker, &p->own[worker]);
+}
+
+/* Returns the pipeline's number for first() of a part: a new one, or that of a part that uses the same. */
+static size_t pass_first(const struct pass *p, size_t part, size_t *n)
+{
+	for (size_t i = 0; i < part; i++)
+		if (p->parts[i].first && p->parts[i].uses && p->parts[i].uses == p->parts[part].uses)
+			return p->first[i];
+	return *n < PIPELINE_FIRSTS_MAX ? (*n)++ : 0;
 }
 
 int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n)
@@ -124,8 +140,10 @@ int pass_read(struct timeline *t, const struct steps *steps, const struct pass_p
 	for (size_t i = 0; i < n; i++) {
 		p.set |= parts[i].steps;
 		order |= parts[i].first || parts[i].after;
-		if (parts[i].first)
-			job.first = pass_run_first;
+		if (!parts[i].first)
+			continue;
+		job.first = pass_run_first;
+		p.first[i] = pass_first(&p, i, &job.n_firsts);
 	}
 	merge_tell_pauses(t->merge);
 	if (order)

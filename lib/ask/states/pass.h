@@ -24,11 +24,12 @@ struct pass_part {
 	int (*work)(void *ctx, struct pass_run *run);
 	/*
 	 * In the order of time, one run at a time, perhaps by other threads: first() at the time of earlier
-	 * runs' after(), so that it meets nothing that an after() uses, nor names. NULL: nothing to do; both:
-	 * the part needs no order.
+	 * runs' after() and of other parts' first(), so that it meets nothing that they use (but for `uses`),
+	 * nor names. NULL: nothing to do; both: the part needs no order.
 	 */
 	int (*first)(void *ctx, struct pass_run *run);
 	int (*after)(void *ctx, struct pass_run *run);
+	const void *uses; /* by first(): what those of other parts use, too, and so never at once */
 	/* At the end, of each run's own. NULL: not needed. */
 	void (*release)(void *own);
 	bool learns; /* of the first part: after() calls steps_learn itself, as far as it reads */

@@ -305,7 +305,7 @@ static int states_after(void *states, struct pass_run *run)
 struct pass_part states_part(struct states *st)
 {
 	return (struct pass_part){
-		.ctx = st, .steps = STATES_STEPS, .first = states_first, .after = states_after
+		.ctx = st, .steps = STATES_STEPS, .first = states_first, .after = states_after, .uses = st
 	};
 }
 
