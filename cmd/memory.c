@@ -12,8 +12,8 @@ void memory_or_end(void)
 	ends = true;
 }
 
-/* ASan has its own, and ends the program by itself. */
-#ifndef __SANITIZE_ADDRESS__
+/* ASan and TSan have their own, and end the program by themselves. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #ifdef HYPTRACE_STATIC
 /* by ld's --wrap (Makefile), for glibc's stand in one object with what is replaced */

@@ -244,6 +244,7 @@ static void step_end(uint64_t n)
 ALLOC(malloc, (size_t size), (size))
 ALLOC(calloc, (size_t n, size_t size), (n, size))
 ALLOC(realloc, (void *p, size_t size), (p, size))
+CALL(alloc, void *, NULL, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
 
 /* An open that makes or empties a file is a step. */
 #define OPEN(name, params, args, fd)                                                                         \
