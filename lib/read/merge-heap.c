@@ -456,10 +456,8 @@ double merge_fraction(const struct merge *m)
 		const struct reader_info *info = reader_info(m->inputs[s->at.input].reader);
 		const struct reader_cpu *cpu = &info->buffers[s->at.buffer].cpus[s->at.index];
 
-		uint64_t at = s->pages && !s->last ? reader_pages_at(s->pages) - cpu->offset : cpu->size;
-
 		total += cpu->size;
-		done += at < cpu->size ? at : cpu->size; /* what follows the last chunk is not the CPU's */
+		done += s->pages && !s->last ? reader_pages_done(s->pages) : cpu->size;
 	}
 	return done < total ? (double)done / (double)total : 1;
 }

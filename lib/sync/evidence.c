@@ -146,7 +146,7 @@ static int walk_reader(const struct sync_source *s, size_t buffer, unsigned int 
 		if (ret)
 			break;
 		if (p)
-			p->report(p->ctx, p->done + reader_pages_at(pages) - b->cpus[cpu].offset, p->total);
+			p->report(p->ctx, p->done + reader_pages_done(pages), p->total);
 	}
 	if (p)
 		p->done += b->cpus[cpu].size;

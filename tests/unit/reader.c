@@ -175,7 +175,7 @@ static int devour(int fd)
 			if (ret)
 				break;
 			while ((ret = reader_pages_next(p, &page)) == 1)
-				;
+				assert_true(reader_pages_done(p) <= reader_info(r)->buffers[b].cpus[c].size);
 			reader_pages_close(p);
 		}
 	}

@@ -305,9 +305,9 @@ void reader_pages_close(struct reader_pages *p)
 	free(p);
 }
 
-uint64_t reader_pages_at(const struct reader_pages *p)
+uint64_t reader_pages_done(const struct reader_pages *p)
 {
-	return p->at;
+	return p->at - p->begin;
 }
 
 int reader_pages_next(struct reader_pages *p, const uint8_t **page)
