@@ -219,7 +219,7 @@ static bool pipeline_turn(struct pipeline *p, size_t worker, bool any, size_t nu
 		ret = s->ret
 			      ?: after ? p->job->after(p->ctx, &s->run)
 				       : p->job->first(p->ctx, &s->run, number);
-		t->next += !ret;
+		t->next++;
 		if (after) {
 			p->over = (p->result = ret) != 0;
 			s->state = SLOT_FREE;
@@ -230,7 +230,7 @@ static bool pipeline_turn(struct pipeline *p, size_t worker, bool any, size_t nu
 		if (atomic_fetch_sub(&s->firsts, 1) == 1)
 			s->state = SLOT_FIRST;
 	}
-	t->busy = false;
+	t->busy = ret; /* a turn that failed is over */
 	pipeline_change(p);
 	return true;
 }
