@@ -120,14 +120,6 @@ void workers_finish(struct workers *c)
 	workers_await(c, THROUGH);
 }
 
-void *lines_new(size_t n, size_t size)
-{
-	size_t bytes = (n * size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-	void *v = aligned_alloc(CACHE_LINE, bytes);
-
-	return v ? memset(v, 0, bytes) : NULL;
-}
-
 void workers_share(size_t n, workers_job *job, void *ctx)
 {
 	struct workers *others = NULL;
@@ -138,4 +130,12 @@ void workers_share(size_t n, workers_job *job, void *ctx)
 	if (others)
 		workers_finish(others);
 	workers_free(others);
+}
+
+void *cache_lines_new(size_t n, size_t size)
+{
+	size_t bytes = (n * size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	void *v = aligned_alloc(CACHE_LINE, bytes);
+
+	return v ? memset(v, 0, bytes) : NULL;
 }

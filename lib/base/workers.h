@@ -39,6 +39,6 @@ void workers_share(size_t n, workers_job *job, void *ctx);
 #define CACHE_LINE 64
 #define OWN_LINE   _Alignas(CACHE_LINE)
 /* n zeroed entries of `size` bytes in cache lines of their own, for free(). NULL: out of memory. */
-void *lines_new(size_t n, size_t size);
+void *cache_lines_new(size_t n, size_t size);
 
 #endif

@@ -544,8 +544,8 @@ int merge_open(struct merge **out, const struct merge_input *inputs, size_t n, m
 	pthread_mutex_init(&m->lock, NULL);
 	m->inputs = inputs;
 	m->log = log;
-	m->streams = lines_new(room, sizeof(*m->streams));
-	m->heap = lines_new(room, sizeof(struct stream *));
+	m->streams = cache_lines_new(room, sizeof(*m->streams));
+	m->heap = cache_lines_new(room, sizeof(struct stream *));
 	m->pauses = calloc(n + 1, sizeof(*m->pauses));
 	if (!m->streams || !m->heap || !m->pauses)
 		goto fail;

@@ -34,7 +34,7 @@ int print_open(struct print **out, const struct inputs *in, bool raw)
 		return -ENOMEM;
 	p->raw = raw;
 	p->v = calloc(in->n + 1, sizeof(*p->v));
-	p->workers = lines_new(pipeline_workers(), sizeof(*p->workers));
+	p->workers = cache_lines_new(pipeline_workers(), sizeof(*p->workers));
 	if (!p->v || !p->workers || text_scratch_init(&p->own))
 		goto fail;
 	for (; p->n_workers < pipeline_workers(); p->n_workers++)

@@ -307,7 +307,7 @@ static void pipeline_worker(void *ctx, size_t worker)
 int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 {
 	size_t workers = pipeline_workers(), own = workers > 1 ? PIPELINE_SLOTS : 1;
-	struct pipeline *p = lines_new(1, sizeof(*p) + workers * own * sizeof(p->slots[0]));
+	struct pipeline *p = cache_lines_new(1, sizeof(*p) + workers * own * sizeof(p->slots[0]));
 	int ret;
 
 	if (!p)

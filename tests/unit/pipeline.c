@@ -105,7 +105,7 @@ static const struct pipeline_job two_turns = {
 
 /* ctx of a job with several first(). */
 struct firsts_state {
-	struct job_state s;
+	struct job_state s; /* see() and toil() take it for their ctx */
 	struct one_first {
 		uint64_t ts; /* of the last record */
 		atomic_int at_it;
@@ -132,16 +132,6 @@ static int order_several(void *ctx, struct pipeline_run *run, size_t number)
 	return ++one->runs == f->fail_run && number == f->fail_number ? -EXDEV : 0;
 }
 
-static int see_several(void *ctx, struct pipeline_run *run)
-{
-	return see(&((struct firsts_state *)ctx)->s, run);
-}
-
-static int toil_several(void *ctx, struct pipeline_run *run)
-{
-	return toil(&((struct firsts_state *)ctx)->s, run);
-}
-
 static int give_back_several(void *ctx, struct pipeline_run *run)
 {
 	struct firsts_state *f = ctx;
@@ -151,8 +141,8 @@ static int give_back_several(void *ctx, struct pipeline_run *run)
 	return give_back(&f->s, run);
 }
 
-static const struct pipeline_job several_firsts = { .before = see_several,
-						    .work = toil_several,
+static const struct pipeline_job several_firsts = { .before = see,
+						    .work = toil,
 						    .first = order_several,
 						    .n_firsts = 3,
 						    .after = give_back_several,

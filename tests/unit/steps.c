@@ -325,7 +325,7 @@ static void test_passes(void **state)
 	assert_true(others.steps < ordered.steps);
 }
 
-/* What several parts use: calls of theirs, now and in all. */
+/* Counts the calls that use it: those that go on now, and all. */
 struct used {
 	atomic_int at_it;
 	size_t calls;

@@ -121,6 +121,10 @@ struct states {
 		void *ctx;
 	} * listeners;
 	size_t n_listeners;
+	struct state_input *in;
+	size_t n;
+	struct state_cpu **streams; /* a guest's: its CPU; NULL: a host's */
+	size_t n_streams;	    /* 0: none is a guest's */
 	OWN_LINE struct buf *spans; /* that takes them; NULL: listeners get them at once */
 	bool later;		    /* some listeners do more than add up, and wait for states_after() */
 	int error;
@@ -130,10 +134,6 @@ struct states {
 	uint64_t cause_bound;
 	bool amend; /* what is shown replaces the open span, if that began at amend_from or later */
 	uint64_t amend_from;
-	struct state_input *in;
-	size_t n;
-	struct state_cpu **streams; /* a guest's: its CPU; NULL: a host's */
-	size_t n_streams;	    /* 0: none is a guest's */
 	struct arena arena;
 	struct arena owners; /* not beside what changes: listeners read them meanwhile */
 	struct state_task **tasks;

@@ -35,7 +35,7 @@ static uint8_t buffer_of(size_t buffer)
 int states_open(struct states **out, const struct inputs *in, const struct timeline *t,
 		const struct steps *steps, unsigned int want, state_listener *span, void *ctx)
 {
-	struct states *st = lines_new(1, sizeof(*st));
+	struct states *st = cache_lines_new(1, sizeof(*st));
 	size_t n = t ? merge_streams(t->merge) : 0;
 
 	if (!st)
