@@ -104,11 +104,11 @@ static int path_names_run(void *ctx, struct pass_run *run)
 
 		steps_learn(n->steps, run->records, s, 1);
 		for (size_t k = 0; k < 2 && s->kind == STEP_SWITCH && s->input == n->input; k++) {
-			const char *comm = steps_comm(n->steps, n->input, pids[k]) ?: "";
+			const char *comm = steps_comm(n->steps, n->input, pids[k], s->ts) ?: "";
 			char text[STEPS_TASK_MAX] = "";
 
 			if (strchr(n->name, ':'))
-				steps_task(n->steps, n->in, n->input, pids[k], UINT64_MAX, text);
+				steps_task(n->steps, n->in, n->input, pids[k], s->ts, text);
 			if (strcmp(comm, n->name) != 0 && strcmp(text, n->name) != 0)
 				continue;
 			n->several |= n->pid >= 0 && n->pid != pids[k];

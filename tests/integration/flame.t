@@ -296,19 +296,23 @@ host;swapper;[hyp];hvc 3' "idle, or another task, where sched_switch says so; un
 
 like "$(flame --svg - "$tmp/idle.dat")" '>idle.dat: time in the hypervisor<' "... drawn with what its times are of"
 
-# A slow reference: time from hyp_enter to the CPU's next hyp_exit, of real captures.
+# A slow reference: time from hyp_enter to the CPU's next hyp_exit, of real captures. Tasks are called as the last
+# sched_switch or sched_process_exec has them.
 by_reason() { # FILE
-	"$hyptrace" export --json "$@" 2>/dev/null | jq -r '[.event, .time, .cpu, .pid, .comm, .info, .fields.next_pid] | @tsv' |
-		perl -e 'my (%in, %sum, %runs, $last);
-		my @all = map { chomp; my %e; @e{qw(event time cpu pid comm info next_pid)} = split /\t/, $_, -1; \%e } <>;
+	"$hyptrace" export --json "$@" 2>/dev/null | jq -r 'select(.guest == null) | [.event, .time, .cpu, .pid, .comm, .info, .fields.next_pid, .fields.next_comm, .fields.prev_pid, .fields.prev_comm, .fields.filename] | @tsv' |
+		perl -e 'my (%in, %sum, %runs, %called, $last);
+		my @all = map { chomp; my %e; @e{qw(event time cpu pid comm info next_pid next_comm prev_pid prev_comm file)} = split /\t/, $_, -1; \%e } <>;
 		$_->{event} && $_->{event} !~ /^hyp_/ and $last = $_->{time} for @all;
 		for my $e (@all) {
 			$runs{ $e->{cpu} } = $e->{next_pid} if $e->{event} eq "sched_switch";
+			$called{ $e->{prev_pid} } = $e->{prev_comm} if length $e->{prev_comm};
+			$called{ $e->{next_pid} } = $e->{next_comm} if length $e->{next_comm};
+			$called{ $e->{pid} } = substr $e->{file} =~ s,.*/,,r, 0, 15 if $e->{event} eq "sched_process_exec";
 			$e->{event} =~ /^hyp_(enter|exit)$/ or next;
 			if ($1 eq "enter") {
 				my ($reason) = $e->{info} =~ /reason=(\w+)/;
 				my $machine = "host";
-				my $task = $e->{comm} || "[unknown]-$e->{pid}";
+				my $task = $called{ $e->{pid} } || $e->{comm} || "[unknown]-$e->{pid}";
 				my $idle = defined $runs{ $e->{cpu} } && !$runs{ $e->{cpu} } && $e->{time} <= $last;
 				$task = "[unknown]" if !$e->{pid};
 				$in{ $e->{cpu} } = [ $e->{pid} || !$idle ? "$machine;$task;[hyp];$reason" : undef, $e->{time} ];

@@ -180,7 +180,19 @@ static void test_reasons(void **state)
 	close_captures(&o);
 }
 
-/* The guest's table of names was cut off with its capture: its switches have them. */
+/* True if the same task gets another name in the run at the same time. */
+static bool named_again(const struct step_batch *b, size_t i)
+{
+	for (size_t k = i + 1; k < b->n && b->v[k].ts == b->v[i].ts; k++)
+		if (b->v[k].kind == STEP_SWITCH && b->v[k].a == b->v[i].a)
+			return true;
+	return false;
+}
+
+/*
+ * The guest's table of names was cut off with its capture: its switches have them. Here two tasks take turns
+ * with the names of all that get a CPU: each switch's is right at its time, though later ones are known.
+ */
 static void test_names(void **state)
 {
 	struct step_batch b = { 0 };
@@ -188,9 +200,13 @@ static void test_names(void **state)
 	struct steps *steps;
 	struct opened o;
 	struct tep_handle *tep;
+	struct tep_format_field *next;
+	uint64_t first = 0;
+	size_t checked = 0;
 
 	open_captures(&o, 0, 1);
 	tep = o.in.v[0].tep;
+	next = tep_find_field(tep_find_event_by_name(tep, "sched", "sched_switch"), "next_comm");
 	assert_int_equal(steps_open(&steps, &o.in), 0);
 	assert_false(tep_is_pid_registered(tep, 3200000));
 	while (merge_take(o.t->merge, &run) == 1) {
@@ -199,7 +215,18 @@ static void test_names(void **state)
 			if (b.v[i].kind == STEP_SWITCH)
 				b.v[i].a = 3200000 + i % 2;
 		steps_learn(steps, &run, b.v, b.n);
+		for (size_t i = 0; i < b.n; i++) {
+			const char *comm = (const char *)run.v[b.v[i].at].data + next->offset;
+
+			if (b.v[i].kind != STEP_SWITCH || named_again(&b, i))
+				continue;
+			first = first ?: b.v[i].a == 3200000 ? b.v[i].ts : 0;
+			assert_string_equal(steps_comm(steps, 0, (int32_t)b.v[i].a, b.v[i].ts), comm);
+			checked++;
+		}
 	}
+	assert_true(checked > 100);
+	assert_null(steps_comm(steps, 0, 3200000, first - 1));
 	assert_true(tep_is_pid_registered(tep, 3200000));
 	assert_string_not_equal(tep_data_comm_from_pid(tep, 3200000), "<...>");
 	step_batch_release(&b);

@@ -53,7 +53,7 @@ static void flame_calls_end(struct flame *f, struct flame_task *t, uint64_t ns)
 
 int flame_call_entry(struct flame *f, const struct flame_item *i, const struct flame_address *func)
 {
-	struct flame_task *t = flame_task_get(f, i->input, i->pid, i->cpu);
+	struct flame_task *t = flame_task_get(f, i->input, i->pid, i->cpu, i->ts);
 	struct flame_call call = { .func = func->addr, .begin = i->ts, .depth = (uint32_t)i->number };
 	const struct flame_call *by;
 	uint32_t above, name;
@@ -76,7 +76,7 @@ int flame_call_entry(struct flame *f, const struct flame_item *i, const struct f
 
 int flame_call_exit(struct flame *f, const struct flame_item *i, const struct flame_address *func)
 {
-	struct flame_task *t = flame_task_get(f, i->input, i->pid, i->cpu);
+	struct flame_task *t = flame_task_get(f, i->input, i->pid, i->cpu, i->ts);
 	struct flame_call *call;
 	uint64_t ns = i->ns;
 
@@ -102,10 +102,10 @@ int flame_call_exit(struct flame *f, const struct flame_item *i, const struct fl
 }
 
 /* Below which frame a CPU's hypervisor works for a task: its innermost call, or itself. -ENOMEM. */
-static int flame_hyp_base(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, struct flame_task **out,
-			  uint32_t *frame)
+static int flame_hyp_base(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts,
+			  struct flame_task **out, uint32_t *frame)
 {
-	struct flame_task *host = flame_task_get(f, input, pid, cpu), *t;
+	struct flame_task *host = flame_task_get(f, input, pid, cpu, ts), *t;
 	struct flame_task as;
 	uint32_t base;
 	int ret;
@@ -156,7 +156,7 @@ int flame_hyp_func(struct flame *f, const struct flame_item *i, const struct fla
 	struct flame_call call = { .func = func->addr, .begin = i->ts };
 	struct flame_task *t;
 	uint32_t above, name;
-	int ret = flame_hyp_base(f, i->input, i->pid, i->cpu, &t, &above);
+	int ret = flame_hyp_base(f, i->input, i->pid, i->cpu, i->ts, &t, &above);
 
 	if (ret || !t)
 		return ret;
@@ -245,7 +245,7 @@ static int flame_hyp_reasons(struct flame *f, const struct step *s)
 	t->within = 0;
 	/* who has the CPU; pid 0 of the hypervisor's records is idle only where sched_switch says so */
 	pid = s->pid ? s->pid : t->switched && !f->v[s->input].switches_end ? t->runs : -1;
-	ret = flame_hyp_base(f, s->input, pid, s->cpu, &t, &frame);
+	ret = flame_hyp_base(f, s->input, pid, s->cpu, s->ts, &t, &frame);
 	if (!ret && t)
 		t->within = frame;
 	return ret;

@@ -163,6 +163,7 @@ struct flame_stream {
 	bool waits, waits_match;
 	int32_t pid;
 	uint32_t input, cpu;
+	uint64_t ts;
 	uint32_t *names; /* from the outermost on */
 	size_t n, room;
 };
@@ -214,12 +215,13 @@ int flame_items_work(void *ctx, struct pass_run *run);
 void flame_items_free(void *own);
 
 /*
- * The task that has the frames; good until the next call. NULL: out of memory. flame_task_find makes none,
- * NULL: there is none.
+ * The task that has the frames, as it is called at ts; good until the next call. NULL: out of memory.
+ * flame_task_find makes none, NULL: there is none.
  */
-struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu);
-/* From now on it is called that. -ENOMEM. */
-int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, const char comm[16]);
+struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts);
+/* From ts on it is called that. -ENOMEM. */
+int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts,
+		      const char comm[16]);
 struct flame_task *flame_task_find(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu);
 struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu);
 /* True if a name is wanted: none is listed, or a wildcard of the list has it. */

@@ -359,11 +359,11 @@ static struct flame_task *flame_task_any(struct flame *f, uint32_t input, int64_
 	return i == MAP_NONE ? NULL : &f->tasks[i];
 }
 
-struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu)
+struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts)
 {
 	bool made = false;
 	struct flame_task *t = flame_task_any(f, input, flame_task_key(pid, cpu), &made);
-	const char *name = pid > 0 ? steps_comm(f->steps, input, pid) : NULL;
+	const char *name = pid > 0 ? steps_comm(f->steps, input, pid, ts) : NULL;
 
 	if (!t || (!made && name == t->name))
 		return t;
@@ -372,9 +372,10 @@ struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, 
 	return flame_task_frame(f, t, pid) ? NULL : t;
 }
 
-int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, const char comm[16])
+int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts,
+		      const char comm[16])
 {
-	struct flame_task *t = flame_task_get(f, input, pid, cpu);
+	struct flame_task *t = flame_task_get(f, input, pid, cpu, ts);
 
 	if (!t || !strncmp(t->comm, comm, sizeof(t->comm)))
 		return t ? 0 : -ENOMEM;
@@ -455,7 +456,7 @@ int flame_span(void *flame, const struct markers_span *span)
 			ret = flame_tree_named(f->tree, in->frame, span->client, &client.frame);
 		t = &client;
 	} else {
-		t = flame_task_get(f, (uint32_t)span->input, span->pid, 0);
+		t = flame_task_get(f, (uint32_t)span->input, span->pid, 0, span->to);
 	}
 	if (!t || t->skip || ret)
 		return t ? ret : -ENOMEM;

@@ -27,7 +27,7 @@ static int samples_after(void *ctx, struct pass_run *run)
 
 		if (step->kind != STEP_SAMPLE)
 			continue;
-		row.comm = step->pid ? steps_comm(s->steps, step->input, step->pid) : "<idle>";
+		row.comm = step->pid ? steps_comm(s->steps, step->input, step->pid, step->ts) : "<idle>";
 		row.comm = row.comm ?: "<unknown>";
 		hash = map_hash(map_hash_bytes(row.comm, strlen(row.comm)) ^ row.input);
 		i = map_find(&s->by_comm, hash, samples_same, s->rows, &row);

@@ -13,6 +13,7 @@ struct series_state {
 	uint32_t owner; /* its index */
 	uint16_t state, why;
 	uint64_t reason, class; /* of lost time as a state_span's; PREEMPTED: the task's PID, and its input */
+	const char *comm;	/* of that task, or of a task that owns the state: tasks change their names */
 };
 
 /* Indices of its rows; cause: of a vCPU's lost time. */
@@ -118,15 +119,16 @@ static int series_spans_row(struct series_run *r, const struct tally_row *from, 
  * A name that the task has in another recording, too: threads that the kernel has on each CPU are one
  * (kworker/0:1, kworker/u8:2, ksoftirqd/0), and so are those that do vhost's work (vhost-PID).
  */
-static void series_task_name(struct series_run *r, size_t input, int32_t pid, char *name, size_t size)
+static void series_task_name(struct series_run *r, size_t input, int32_t pid, uint64_t ts, char *name,
+			     size_t size)
 {
-	const char *comm = steps_comm(r->read.steps, input, pid) ?: "?";
+	const char *comm = steps_comm(r->read.steps, input, pid, ts) ?: "?";
 	const char *slash = strchr(comm, '/');
 	size_t len = strlen(comm);
 	const struct offset_guest *guest;
 
 	if (input_vcpu(&r->in->v[input], pid, &guest)) {
-		steps_task(r->read.steps, r->in, input, pid, UINT64_MAX, name);
+		steps_task(r->read.steps, r->in, input, pid, ts, name);
 		return;
 	}
 	if (!strncmp(comm, "vhost-", 6) && isdigit((unsigned char)comm[6]))
@@ -149,7 +151,7 @@ static int series_state_find(struct series_run *r, const struct state_span *span
 	char name[128], vcpu[24];
 
 	if (o->kind == STATE_OF_TASK) {
-		series_task_name(r, o->input, o->pid, name, sizeof(name));
+		series_task_name(r, o->input, o->pid, span->to, name, sizeof(name));
 		return series_find(r->to, SERIES_TASKS, series_machine(&r->in->v[o->input]), name, row);
 	}
 	snprintf(name, sizeof(name), "%s %s",
@@ -189,7 +191,7 @@ static int series_cause_find(struct series_run *r, const struct state_span *span
 	series_vcpu_name(span->owner, vcpu);
 	reason = steps_class(span->why, span->reason, span->class) ?: reason;
 	if (span->state == STATE_PREEMPTED) {
-		series_task_name(r, span->other_input, span->other, by, sizeof(by));
+		series_task_name(r, span->other_input, span->other, span->to, by, sizeof(by));
 		snprintf(name, sizeof(name), "%s preempted by %s", vcpu, by);
 	} else if (reason && span->state <= STATE_VMM) {
 		snprintf(name, sizeof(name), "%s %s (%s)", vcpu, state, reason);
@@ -220,6 +222,10 @@ static int series_span(void *ctx, const struct state_span *span)
 		new.is.reason = preempted ? (uint32_t)span->other : span->reason;
 		new.is.class = preempted ? span->other_input : span->class;
 	}
+	if (kind == STATE_OF_TASK)
+		new.is.comm = steps_comm(r->read.steps, span->owner->input, span->owner->pid, span->to);
+	else if (preempted)
+		new.is.comm = steps_comm(r->read.steps, span->other_input, span->other, span->to);
 	hash = map_hash_bytes(&new.is, sizeof(new.is));
 	i = map_find(&r->by_state, hash, series_state_same, r->seen, &new.is);
 	if (i == MAP_NONE) {

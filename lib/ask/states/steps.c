@@ -475,8 +475,7 @@ void steps_learn(const struct steps *s, const struct merge_run *run, const struc
 	}
 }
 
-/* The name that it had then. */
-static const char *steps_comm_at(const struct steps *s, size_t input, int32_t pid, uint64_t ts)
+const char *steps_comm(const struct steps *s, size_t input, int32_t pid, uint64_t ts)
 {
 	const struct step_input *in = &s->v[input];
 	const struct step_name *at = pid > 0 ? step_name_find(in->names, pid) : NULL;
@@ -489,17 +488,12 @@ static const char *steps_comm_at(const struct steps *s, size_t input, int32_t pi
 	return in->tep && tep_is_pid_registered(in->tep, pid) ? tep_data_comm_from_pid(in->tep, pid) : NULL;
 }
 
-const char *steps_comm(const struct steps *s, size_t input, int32_t pid)
-{
-	return steps_comm_at(s, input, pid, UINT64_MAX);
-}
-
 const char *steps_task(const struct steps *s, const struct inputs *in, size_t input, int32_t pid, uint64_t ts,
 		       char out[STEPS_TASK_MAX])
 {
 	const struct offset_guest *guest = NULL;
 	const struct offset_vcpu *vcpu = input_vcpu(&in->v[input], pid, &guest);
-	const char *comm = steps_comm_at(s, input, pid, ts);
+	const char *comm = steps_comm(s, input, pid, ts);
 
 	if (vcpu)
 		snprintf(out, STEPS_TASK_MAX, "%s:%u", guest->name ?: "", vcpu->cpu);

@@ -103,10 +103,11 @@ void step_batch_release(struct step_batch *b);
  */
 void steps_learn(const struct steps *s, const struct merge_run *run, const struct step *v, size_t n);
 /*
- * The task's name as the steps so far have it, else as the file's table, which its kernel wrote at the end;
- * NULL: not known. Valid until steps_close.
+ * The name that the task had at ts, as the last step up to then has it; before the first one as the file's
+ * table, which its kernel wrote at the end; NULL: not known. Of a span ask at its end, by when the switches
+ * at both ends have named its task. Valid until steps_close.
  */
-const char *steps_comm(const struct steps *s, size_t input, int32_t pid);
+const char *steps_comm(const struct steps *s, size_t input, int32_t pid, uint64_t ts);
 
 #define STEPS_TASK_MAX 96
 /* "Guest:1" of a vCPU's thread that the file names, else the task as it was called then: "hog-620"; in out.

@@ -73,7 +73,7 @@ struct why_cause why_cause_span(const struct why *w, const struct state_span *s,
 	} else if (c.kind == STATE_PREEMPTED) {
 		c.cpu = s->cpu;
 		c.pid = s->other;
-		comm = steps_comm(w->steps, s->other_input, s->other);
+		comm = steps_comm(w->steps, s->other_input, s->other, s->to);
 		if (comm && !input_vcpu(&w->in->v[s->other_input], s->other, &guest))
 			memccpy(c.comm, comm, 0, sizeof(c.comm) - 1);
 	} else if (c.kind >= STATE_HYP && c.kind <= STATE_VMM) {

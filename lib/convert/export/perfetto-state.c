@@ -15,8 +15,9 @@ struct pf_exit {
 	bool has_pc, has_fault;
 };
 
-static uint64_t vcpu_track(struct perfetto *pf, const struct state_owner *o)
+static uint64_t vcpu_track(struct perfetto *pf, const struct state_span *s)
 {
+	const struct state_owner *o = s->owner;
 	const struct input *in = &pf->job->in->v[o->input];
 	const struct offset_guest *guest = NULL;
 	uint64_t parent;
@@ -27,7 +28,7 @@ static uint64_t vcpu_track(struct perfetto *pf, const struct state_owner *o)
 	/* the last number is that of guests without a name */
 	parent = pf_parent(pf, o->input, (unsigned int)(guest ? (size_t)(guest - in->guests) : in->n_guests),
 			   PF_GUEST, guest ? name : "Guests");
-	comm = steps_comm(pf->meanings, o->input, o->pid);
+	comm = steps_comm(pf->meanings, o->input, o->pid, s->to);
 	/* "CPU 0/KVM", "crosvm_vcpu0": the next best */
 	name = o->vcpu != STATE_NO_CPU ? arena_printf(&pf->arena, "vCPU %u", o->vcpu)
 				       : arena_printf(&pf->arena, "%s %d", comm ?: "vCPU thread", o->pid);
@@ -44,7 +45,7 @@ static uint64_t state_track(struct perfetto *pf, const struct state_span *s)
 
 	if (track)
 		return track;
-	track = vcpu ? vcpu_track(pf, o)
+	track = vcpu ? vcpu_track(pf, s)
 		     : pf_track(pf, o->input, pf_parent(pf, o->input, 0, PF_STOLEN, "Stolen from tasks"),
 				arena_printf(&pf->arena, "CPU %u", s->cpu), (int)s->cpu);
 	return pf_keep(pf, o->input, number, kind, track);
@@ -101,7 +102,7 @@ static const struct pf_args *state_args(struct perfetto *pf, const struct state_
 	if (s->state == STATE_STOLEN)
 		pf_arg_text(args, "by", state_name(s->by), strlen(state_name(s->by)));
 	if (s->other != STATE_NO_TASK) { /* "QEMU 123" */
-		const char *comm = steps_comm(pf->meanings, s->other_input, s->other);
+		const char *comm = steps_comm(pf->meanings, s->other_input, s->other, s->to);
 		const char *text =
 			s->other ? arena_printf(&pf->arena, "%s %d", comm ?: "task", s->other) : "idle";
 
@@ -139,7 +140,7 @@ static const char *state_slice_name(struct perfetto *pf, const struct state_span
 		    s->state == STATE_OUTSIDE;
 
 	if (s->state == STATE_STOLEN)
-		return steps_comm(pf->meanings, s->owner->input, s->owner->pid)
+		return steps_comm(pf->meanings, s->owner->input, s->owner->pid, s->to)
 			       ?: arena_printf(&pf->arena, "task %d", s->owner->pid);
 	if (!with || !reason)
 		return state_name(s->state);

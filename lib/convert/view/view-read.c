@@ -28,9 +28,9 @@ static uint32_t view_bound(uint64_t ns)
 	return ns == UINT64_MAX ? VIEW_NO_BOUND : ns < VIEW_BOUND_MAX ? (uint32_t)ns : VIEW_BOUND_MAX;
 }
 
-static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid)
+static uint32_t view_task(struct view_reader *r, size_t input, int32_t pid, uint64_t ts)
 {
-	return view_word(&r->view, steps_comm(r->of->steps, input, pid));
+	return view_word(&r->view, steps_comm(r->of->steps, input, pid, ts));
 }
 
 /* A vCPU that does not run its guest, or a guest's task that has no CPU. */
@@ -89,11 +89,11 @@ static int view_state(void *reader, const struct state_span *s)
 		lane.guest = o->guest == STATE_NO_INPUT ? UINT32_MAX : o->guest;
 	} else {
 		label.pid = o->pid;
-		label.task = view_task(r, o->input, o->pid);
+		label.task = view_task(r, o->input, o->pid, s->to);
 	}
 	if (s->other != STATE_NO_TASK && s->other_input != STATE_NO_INPUT) {
 		label.other_pid = s->other;
-		label.other = view_task(r, s->other_input, s->other);
+		label.other = view_task(r, s->other_input, s->other, s->to);
 	}
 	return view_add(v, &lane, &label,
 			(struct view_span){ .from = s->from,
@@ -117,7 +117,7 @@ static int view_mark(void *reader, const struct markers_span *s)
 		.name = s->client ? view_word_of(v, s->client) : 0,
 	};
 	const struct view_label label = { .state = view_word(v, s->names[s->n - 1]),
-					  .task = s->client ? 0 : view_task(r, s->input, s->pid),
+					  .task = s->client ? 0 : view_task(r, s->input, s->pid, s->to),
 					  .pid = lane.pid };
 
 	return s->to <= s->from
@@ -134,7 +134,7 @@ static int view_visit(struct view_reader *r, const struct span *s)
 	const char *why = steps_why(r->of->steps, &r->of->in->v[s->machine], s->machine, s->why);
 	struct view_label label = { .state = view_word(&r->view, "hypervisor"),
 				    .reason = view_word(&r->view, why),
-				    .task = view_task(r, s->machine, s->pid),
+				    .task = view_task(r, s->machine, s->pid, s->to),
 				    .pid = s->pid > 0 ? s->pid : 0 };
 
 	if (s->end != SPAN_PAIRED || s->to <= s->from)
