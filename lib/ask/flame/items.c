@@ -336,9 +336,15 @@ static int flame_task_frame(struct flame *f, struct flame_task *t, int32_t pid)
 				 : -ENOMEM;
 }
 
+struct flame_task_key {
+	int64_t key;
+	uint32_t input;
+};
+
 static bool flame_task_same(const void *tasks, size_t i, const void *wanted)
 {
-	const struct flame_task *t = &((const struct flame_task *)tasks)[i], *w = wanted;
+	const struct flame_task *t = &((const struct flame_task *)tasks)[i];
+	const struct flame_task_key *w = wanted;
 
 	return t->key == w->key && t->input == w->input;
 }
@@ -346,11 +352,13 @@ static bool flame_task_same(const void *tasks, size_t i, const void *wanted)
 /* NULL: it is not there, or, if it should be made, out of memory. *made: it is new. */
 static struct flame_task *flame_task_any(struct flame *f, uint32_t input, int64_t key, bool *made)
 {
-	struct flame_task task = { .input = input, .key = key };
+	const struct flame_task_key wanted = { key, input };
 	uint32_t hash = map_hash((uint64_t)key ^ (uint64_t)input << 48);
-	size_t i = map_find(&f->by_key, hash, flame_task_same, f->tasks, &task);
+	size_t i = map_find(&f->by_key, hash, flame_task_same, f->tasks, &wanted);
 
 	if (i == MAP_NONE && made) {
+		const struct flame_task task = { .input = input, .key = key };
+
 		i = f->n_tasks;
 		if (map_push(&f->by_key, hash, &f->tasks, &f->n_tasks, &task, sizeof(task)))
 			return NULL;
