@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/cell.h"
 #include "base/map.h"
+#include "base/workers.h"
 
 /*
  * The files of hyptrace export --parquet: what is written of https://parquet.apache.org/docs/file-format is
@@ -163,10 +164,24 @@ static inline bool parquet_rows_full(struct parquet_rows *rows, size_t n, size_t
 	rows->bytes += bytes;
 	return rows->n + CELLS_MAX > GROUP_ROWS_MAX || rows->bytes >= GROUP_BYTES_MAX;
 }
-/* The rows so far become a row group, packed by several threads, or by the caller, who has a packer.
- * -ENOMEM, or why it cannot be written. */
+/* The rows so far become a row group. -ENOMEM, or why it cannot be written. */
 int parquet_rows_flush(struct parquet_rows *rows, int output, struct parquet_packer *packer);
 void parquet_rows_release(struct parquet_rows *rows);
+
+/* A thread that packs rows while others are added. Zero-initialised but for the output. */
+struct parquet_behind {
+	int output;
+	struct parquet_rows full; /* the thread's */
+	struct parquet_packer packer;
+	struct workers *thread; /* from the first group on, if there was another thread */
+	int ret;		/* of that thread, when it has finished */
+};
+
+/* The rows so far become a row group, after those before. Returns how these went; the same errors. */
+int parquet_behind_flush(struct parquet_behind *behind, struct parquet_rows *rows);
+/* Waits for the thread. */
+int parquet_behind_wait(struct parquet_behind *behind);
+void parquet_behind_release(struct parquet_behind *behind);
 
 /*
  * Appends KEY=NAME, a directory below those that are there: what engines or file systems could take for

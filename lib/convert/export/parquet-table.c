@@ -1,70 +1,38 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Row groups of a Parquet file, and tables of numbers and texts as such files. */
-#include <stdatomic.h>
-
 #include "convert/export/parquet-priv.h"
 #include "base/outfile.h"
-#include "base/workers.h"
 
-#define PACKERS_MAX 4 /* threads, each with a column of a group in memory */
-
-struct packing {
-	struct parquet_rows *rows;
-	struct parquet_packer *packer; /* the caller's, or NULL */
-	struct parquet_chunk nulls[2]; /* of columns that the rows do not have: numbers or texts, and lists */
-	atomic_size_t next;
-	atomic_int ret;
-};
-
+/* Of columns that the rows do not have: numbers or texts, and lists. */
 static const struct parquet_column parquet_nulls[] = {
 	{ .what = PARQUET_TEXT, .type = PARQUET_BYTES, .optional = true },
 	{ .what = PARQUET_LIST, .type = PARQUET_INT32, .optional = true },
 };
 
-static void parquet_pack_columns(void *ctx, size_t worker)
-{
-	struct packing *k = ctx;
-	struct parquet_rows *r = k->rows;
-	struct parquet_packer own = { 0 };
-	size_t i;
-
-	while ((i = atomic_fetch_add(&k->next, 1)) < r->n_chunks + ARRAY_SIZE(k->nulls)) {
-		bool null = i >= r->n_chunks;
-		struct parquet_chunk *chunk = null ? &k->nulls[i - r->n_chunks] : &r->chunks[i];
-		int ret = parquet_chunk_end(
-			chunk, null ? &parquet_nulls[i - r->n_chunks] : parquet_rows_column(r, i),
-			k->packer ?: &own);
-
-		if (ret)
-			atomic_store(&k->ret, ret);
-	}
-	parquet_packer_release(&own);
-}
-
 int parquet_rows_flush(struct parquet_rows *r, int output, struct parquet_packer *packer)
 {
-	struct packing k = { .rows = r, .packer = packer };
+	struct parquet_chunk nulls[ARRAY_SIZE(parquet_nulls)] = { 0 };
 	const struct parquet_chunk **v;
-	size_t workers = pipeline_workers();
-	int ret;
+	int ret = 0;
 
 	if (!r->n)
 		return 0;
 	v = malloc(r->file->n_columns * sizeof(const struct parquet_chunk *));
 	if (!v)
 		return -ENOMEM;
-	for (size_t i = 0; i < ARRAY_SIZE(k.nulls); i++)
-		parquet_chunk_nulls(&k.nulls[i], &parquet_nulls[i], r->n);
-	/* threads for some rows take longer than the rows */
-	workers = packer || r->n < GROUP_ROWS_MAX / 16 ? 1 : workers < PACKERS_MAX ? workers : PACKERS_MAX;
-	workers_share(workers, parquet_pack_columns, &k);
+	for (size_t i = 0; i < ARRAY_SIZE(nulls) && !ret; i++) {
+		parquet_chunk_nulls(&nulls[i], &parquet_nulls[i], r->n);
+		ret = parquet_chunk_end(&nulls[i], &parquet_nulls[i], packer);
+	}
+	for (size_t i = 0; i < r->n_chunks && !ret; i++)
+		ret = parquet_chunk_end(&r->chunks[i], parquet_rows_column(r, i), packer);
 	for (size_t i = 0; i < r->file->n_columns; i++)
-		v[i] = &k.nulls[r->file->columns[i].what == PARQUET_LIST];
+		v[i] = &nulls[r->file->columns[i].what == PARQUET_LIST];
 	for (size_t i = 0; i < r->n_chunks; i++)
 		v[parquet_rows_column(r, i) - r->file->columns] = &r->chunks[i];
-	ret = atomic_load(&k.ret) ?: parquet_file_group(r->file, output, v, r->n);
-	for (size_t i = 0; i < ARRAY_SIZE(k.nulls); i++)
-		parquet_chunk_release(&k.nulls[i]);
+	ret = ret ?: parquet_file_group(r->file, output, v, r->n);
+	for (size_t i = 0; i < ARRAY_SIZE(nulls); i++)
+		parquet_chunk_release(&nulls[i]);
 	for (size_t i = 0; i < r->n_chunks; i++)
 		parquet_chunk_next(&r->chunks[i]);
 	free(v);
@@ -80,15 +48,56 @@ void parquet_rows_release(struct parquet_rows *r)
 	*r = (struct parquet_rows){ 0 };
 }
 
-/* Its rows become cells while a thread packs those before them, so that the file has them in order. */
+static void parquet_behind_pack(void *ctx, size_t worker)
+{
+	struct parquet_behind *b = ctx;
+
+	b->ret = parquet_rows_flush(&b->full, b->output, &b->packer);
+}
+
+int parquet_behind_wait(struct parquet_behind *b)
+{
+	if (b->thread)
+		workers_finish(b->thread);
+	return b->ret;
+}
+
+int parquet_behind_flush(struct parquet_behind *b, struct parquet_rows *rows)
+{
+	int ret = parquet_behind_wait(b);
+	struct parquet_rows next = *rows;
+
+	if (ret)
+		return ret;
+	if (!b->thread && workers_new(&b->thread, 1))
+		return parquet_rows_flush(rows, b->output, &b->packer);
+	/* the memory of those before, if they had the same columns */
+	if (b->full.file != rows->file || b->full.fields != rows->fields || b->full.n_chunks != rows->n_chunks)
+		parquet_rows_release(&b->full);
+	next.chunks = b->full.chunks ?: calloc(next.n_chunks, sizeof(*next.chunks));
+	if (!next.chunks)
+		return -ENOMEM;
+	next.n = next.bytes = 0;
+	b->full = *rows;
+	*rows = next;
+	rows->file->begun = true;
+	workers_begin(b->thread, parquet_behind_pack, b);
+	return 0;
+}
+
+void parquet_behind_release(struct parquet_behind *b)
+{
+	workers_free(b->thread);
+	parquet_rows_release(&b->full);
+	parquet_packer_release(&b->packer);
+}
+
 struct parquet_table {
 	struct parquet_tables *of;
 	const char *name; /* the caller's */
 	struct parquet_file file;
-	struct parquet_rows rows, full; /* full: the thread's */
-	struct parquet_packer packer;
-	struct workers *thread; /* from the first group on, if there was another thread */
-	int ret;		/* of that thread, when it has finished */
+	struct parquet_rows rows;
+	struct parquet_behind behind;
 };
 
 struct parquet_tables {
@@ -117,10 +126,8 @@ int parquet_tables_open(struct parquet_tables **out, const char *dir, const stru
 int parquet_tables_close(struct parquet_tables *t, int ret)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		workers_free(t->v[i]->thread);
+		parquet_behind_release(&t->v[i]->behind);
 		parquet_rows_release(&t->v[i]->rows);
-		parquet_rows_release(&t->v[i]->full);
-		parquet_packer_release(&t->v[i]->packer);
 		parquet_file_release(&t->v[i]->file);
 		free(t->v[i]);
 	}
@@ -143,6 +150,7 @@ int parquet_table_begin(struct parquet_tables *of, const char *name, struct parq
 	t->of = of;
 	t->name = name;
 	t->rows.file = &t->file;
+	t->behind.output = of->out.fd;
 	parquet_dir(&dir, "table", name, 0);
 	t->file = (struct parquet_file){ .dir = (char *)buf_str(&dir), .table = true };
 	return t->file.dir ? 0 : -ENOMEM;
@@ -176,46 +184,20 @@ static int parquet_table_cells(void *ctx, size_t column, const struct cell *v, s
 	return parquet_chunk_cells(&t->rows.chunks[column], &t->file.columns[column], v, n);
 }
 
-static void parquet_table_pack(void *table, size_t worker)
-{
-	struct parquet_table *t = table;
-
-	t->ret = t->ret ?: parquet_rows_flush(&t->full, t->of->out.fd, &t->packer);
-}
-
 static int parquet_table_rows(void *ctx, size_t n)
 {
 	struct parquet_table *t = ctx;
-	struct parquet_rows next;
 
-	if (!parquet_rows_full(&t->rows, n, 8 * n * t->rows.n_chunks))
-		return 0;
-	if (t->thread)
-		workers_finish(t->thread);
-	else if (workers_new(&t->thread, 1))
-		return parquet_rows_flush(&t->rows, t->of->out.fd, &t->packer);
-	if (t->ret)
-		return t->ret;
-	next = t->full;
-	if (!next.chunks) {
-		next = t->rows;
-		next.n = next.bytes = 0;
-		next.chunks = calloc(next.n_chunks, sizeof(*next.chunks));
-		if (!next.chunks)
-			return -ENOMEM;
-	}
-	t->full = t->rows;
-	t->rows = next;
-	workers_begin(t->thread, parquet_table_pack, t);
-	return 0;
+	return parquet_rows_full(&t->rows, n, 8 * n * t->rows.n_chunks)
+		       ? parquet_behind_flush(&t->behind, &t->rows)
+		       : 0;
 }
 
 const struct cell_sink parquet_table_sink = { parquet_table_cells, parquet_table_rows };
 
 int parquet_table_end(struct parquet_table *t)
 {
-	if (t->thread)
-		workers_finish(t->thread);
-	return t->ret ?: parquet_rows_flush(&t->rows, t->of->out.fd, &t->packer)
-			      ?: parquet_file_end(&t->file, t->of->out.fd);
+	return parquet_behind_wait(&t->behind)
+		       ?: parquet_rows_flush(&t->rows, t->of->out.fd, &t->behind.packer)
+		       ?: parquet_file_end(&t->file, t->of->out.fd);
 }

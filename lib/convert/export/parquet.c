@@ -19,6 +19,13 @@ struct parquet {
 	size_t n_files, n;
 	size_t held; /* bytes */
 	unsigned int parts;
+	struct parquet_behind behind;
+	struct print *print;
+	uint64_t run; /* the last one's number, from 1 on */
+	struct parquet_met {
+		uint64_t run;
+		uint32_t group;
+	} * *met; /* by input and id: the run's group of that event */
 	struct arena names;
 };
 
@@ -114,16 +121,78 @@ static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struc
  * begins another. */
 static int parquet_flush(struct parquet *p, struct parquet_rows *r)
 {
-	int ret;
+	int ret = parquet_behind_wait(&p->behind);
 
+	if (!ret && r->file->groups.len >= METADATA_MAX) {
+		ret = parquet_file_end(r->file, p->out.fd);
+		r->file->part = p->parts++;
+	}
 	p->held -= r->bytes;
-	ret = parquet_rows_flush(r, p->out.fd, NULL);
-	for (size_t i = 0; i < r->n_chunks; i++)
-		parquet_chunk_release(&r->chunks[i]);
-	if (ret || r->file->groups.len < METADATA_MAX)
+	return ret ?: parquet_behind_flush(&p->behind, r);
+}
+
+/* Records of an event in a run. */
+struct parquet_group {
+	size_t input, slot, n, first; /* first: of `order` */
+};
+
+/* A run's. */
+struct parquet_run {
+	struct buf ready; /* for print_begin() */
+	struct print_record v[MERGE_RUN_MAX];
+	uint32_t group[MERGE_RUN_MAX]; /* of each record */
+	struct parquet_group groups[MERGE_RUN_MAX];
+	size_t n, n_groups;
+	/* records by groups, and the columns that all have */
+	uint32_t order[MERGE_RUN_MAX];
+	struct cell own[PARQUET_OWN][MERGE_RUN_MAX];
+};
+
+static void parquet_run_free(void *own)
+{
+	struct parquet_run *r = own;
+
+	buf_release(&r->ready);
+	free(r);
+}
+
+/* Names of tasks are known, and learned, as report does it. */
+static int parquet_before(void *ctx, struct pipeline_run *run)
+{
+	struct parquet *p = ctx;
+	struct parquet_run *own = run->own = run->own ?: calloc(1, sizeof(*own));
+	int ret = own ? export_tell(p->job) : -ENOMEM;
+
+	if (ret)
 		return ret;
-	ret = parquet_file_end(r->file, p->out.fd);
-	r->file->part = p->parts++;
+	own->n = run->records.n;
+	own->n_groups = own->ready.len = 0;
+	p->run++;
+	for (size_t i = 0; i < own->n && !ret; i++) {
+		const struct merge_record *m = &run->records.v[i];
+		struct print_record *r = &own->v[i];
+		const struct input *in;
+		struct parquet_met *met;
+		size_t slot;
+
+		*r = (struct print_record){ .m = m,
+					    .at = merge_stream(p->job->timeline->merge, m),
+					    .pid = -1 };
+		if (m->len) {
+			ret = print_begin(p->print, p->job->timeline, m, r, &own->ready);
+			p->job->records++;
+			p->job->unknown += !r->event;
+		}
+		in = &p->job->in->v[r->at->input];
+		slot = !m->len ? SLOT_LOSS(in) : r->event ? r->id : SLOT_UNKNOWN(in);
+		met = &p->met[r->at->input][slot];
+		if (met->run != p->run) {
+			*met = (struct parquet_met){ p->run, (uint32_t)own->n_groups };
+			own->groups[own->n_groups++] = (struct parquet_group){ r->at->input, slot, 0, 0 };
+		}
+		own->group[i] = met->group;
+		own->groups[met->group].n++;
+	}
 	return ret;
 }
 
@@ -132,45 +201,70 @@ static struct cell parquet_number_cell(bool known, uint64_t v)
 	return (struct cell){ known ? CELL_NUMBER : CELL_NULL, .number = (int64_t)v };
 }
 
-static struct cell parquet_word_cell(enum cell_kind kind, const char *text)
+static struct cell parquet_word_cell(const char *text)
 {
-	return (struct cell){ text ? kind : CELL_NULL, .text = text };
+	return (struct cell){ text ? CELL_TEXT : CELL_NULL, .text = text };
 }
 
-static int parquet_add(struct parquet *p, const struct print_record *r)
+/* The columns that each event has. */
+static int parquet_work(void *ctx, struct pipeline_run *run)
 {
-	const struct input *in = &p->job->in->v[r->at->input];
-	size_t slot = !r->m->len ? SLOT_LOSS(in) : r->event ? r->id : SLOT_UNKNOWN(in);
-	const char *name = !r->m->len ? "lost" : r->event ? r->event->event->name : "unknown";
-	struct parquet_rows **e = &p->slots[r->at->input][slot];
-	size_t bytes = ROW_BYTES + 2 * r->m->len, half;
-	/* the host's times are its clock: its own are exact */
-	uint64_t bound = in->guest || in->time.shift.cpus ? filetime_bound(&in->time, r->m->raw) : 0;
-	uint64_t utc, utc_bound = bound;
-	bool known = inputs_utc(p->job->in, in, r->m->ts, &utc, &utc_bound);
-	const struct cell own[PARQUET_OWN] = {
-		parquet_number_cell(true, r->m->ts),
-		parquet_number_cell(true, r->at->cpu),
-		parquet_number_cell(r->event && r->pid >= 0, (uint64_t)r->pid),
-		parquet_word_cell(CELL_COPY, r->event ? r->comm : NULL),
-		parquet_word_cell(CELL_TEXT, reader_info(in->reader)->buffers[r->at->buffer].name),
-		parquet_number_cell(r->m->missed, (uint64_t)r->m->missed),
-		parquet_number_cell(bound <= INT64_MAX, bound),
-		parquet_number_cell(known && utc <= INT64_MAX, utc),
-		parquet_number_cell(known && utc_bound <= INT64_MAX, utc_bound),
-		parquet_word_cell(CELL_TEXT, name),
-	};
-	int ret = *e ? 0 : parquet_event_new(p, r->at->input, slot, e);
+	const struct parquet *p = ctx;
+	struct parquet_run *own = run->own;
+	size_t at = 0;
+
+	for (size_t g = 0; g < own->n_groups; at += own->groups[g++].n)
+		own->groups[g].first = at;
+	for (size_t i = 0; i < own->n; i++) {
+		const struct print_record *r = &own->v[i];
+		const struct input *in = &p->job->in->v[r->at->input];
+		/* the host's times are its clock: its own are exact */
+		uint64_t bound = in->guest || in->time.shift.cpus ? filetime_bound(&in->time, r->m->raw) : 0;
+		uint64_t utc, utc_bound = bound;
+		bool known = inputs_utc(p->job->in, in, r->m->ts, &utc, &utc_bound);
+		const struct cell cells[PARQUET_OWN] = {
+			parquet_number_cell(true, r->m->ts),
+			parquet_number_cell(true, r->at->cpu),
+			parquet_number_cell(r->event && r->pid >= 0, (uint64_t)r->pid),
+			parquet_word_cell(r->event ? r->comm : NULL),
+			parquet_word_cell(reader_info(in->reader)->buffers[r->at->buffer].name),
+			parquet_number_cell(r->m->missed, (uint64_t)r->m->missed),
+			parquet_number_cell(bound <= INT64_MAX, bound),
+			parquet_number_cell(known && utc <= INT64_MAX, utc),
+			parquet_number_cell(known && utc_bound <= INT64_MAX, utc_bound),
+			parquet_word_cell(!r->m->len ? "lost"
+					  : r->event ? r->event->event->name
+						     : "unknown"),
+		};
+
+		at = own->groups[own->group[i]].first++;
+		own->order[at] = (uint32_t)i;
+		for (size_t k = 0; k < PARQUET_OWN; k++)
+			own->own[k][at] = cells[k];
+	}
+	return 0;
+}
+
+/* Adds up to CELLS_MAX rows of an event, from that place in the run's order on. */
+static int parquet_add(struct parquet *p, struct parquet_rows *e, const struct parquet_run *own, size_t at,
+		       size_t n)
+{
+	size_t bytes = 0, half;
+	int ret = 0;
 
 	for (size_t i = 0; i < PARQUET_OWN && !ret; i++)
-		ret = parquet_chunk_cells(&(*e)->chunks[i], &(*e)->file->columns[i], &own[i], 1);
+		ret = parquet_chunk_cells(&e->chunks[i], &e->file->columns[i], &own->own[i][at], n);
 	if (ret)
 		return ret;
-	for (size_t i = PARQUET_OWN; i < (*e)->n_chunks; i++)
-		parquet_chunk_field(&(*e)->chunks[i], parquet_rows_column(*e, i), r->m);
+	for (size_t i = PARQUET_OWN; i < e->n_chunks; i++)
+		for (size_t k = at; k < at + n; k++)
+			parquet_chunk_field(&e->chunks[i], parquet_rows_column(e, i),
+					    own->v[own->order[k]].m);
+	for (size_t k = at; k < at + n; k++)
+		bytes += ROW_BYTES + 2 * own->v[own->order[k]].m->len;
 	p->held += bytes;
-	if (parquet_rows_full(*e, 1, bytes))
-		ret = parquet_flush(p, *e);
+	if (parquet_rows_full(e, n, bytes))
+		ret = parquet_flush(p, e);
 	/* rows of events that are at least half as many as the mean are at least half of all */
 	half = p->held / p->n / 2;
 	for (size_t i = 0; i < p->n && p->held > HELD_MAX && !ret; i++)
@@ -179,42 +273,56 @@ static int parquet_add(struct parquet *p, const struct print_record *r)
 	return ret;
 }
 
+static int parquet_after(void *ctx, struct pipeline_run *run)
+{
+	struct parquet *p = ctx;
+	const struct parquet_run *own = run->own;
+	size_t at = 0;
+	int ret = 0;
+
+	for (size_t g = 0; g < own->n_groups && !ret; g++) {
+		const struct parquet_group *group = &own->groups[g];
+		struct parquet_rows **e = &p->slots[group->input][group->slot];
+
+		ret = *e ? 0 : parquet_event_new(p, group->input, group->slot, e);
+		for (size_t end = at + group->n; at < end && !ret;) {
+			size_t n = end - at < CELLS_MAX ? end - at : CELLS_MAX;
+
+			ret = parquet_add(p, *e, own, at, n);
+			at += n;
+		}
+	}
+	return ret;
+}
+
+static const struct pipeline_job parquet_job = {
+	.before = parquet_before,
+	.work = parquet_work,
+	.after = parquet_after,
+	.release = parquet_run_free,
+};
+
 int export_parquet(struct export_job *job, const char *dir, const struct log *log)
 {
 	struct parquet p = { .job = job };
-	struct print *print = NULL;
-	struct merge_run run = { 0 };
-	struct buf ready = { 0 };
 	int ret = outdir_open(&p.out, dir, log);
 
 	if (ret)
 		return ret;
+	p.behind.output = p.out.fd;
 	p.slots = inputs_table(job->in, 2, sizeof(**p.slots));
-	ret = p.slots ? print_open(&print, job->in, false) : -ENOMEM;
-	while (!ret && (ret = merge_take(job->timeline->merge, &run)) == 1) {
-		ret = export_tell(job);
-		for (size_t i = 0; i < run.n && !ret; i++) {
-			const struct merge_record *m = &run.v[i];
-			struct print_record r = { .m = m,
-						  .at = merge_stream(job->timeline->merge, m),
-						  .pid = -1 };
-
-			ready.len = 0;
-			if (m->len) { /* names of tasks are known, and learned, as report does it */
-				ret = print_begin(print, job->timeline, m, &r, &ready);
-				job->records++;
-				job->unknown += !r.event;
-			}
-			ret = ret ?: parquet_add(&p, &r);
-		}
-	}
+	p.met = inputs_table(job->in, 2, sizeof(**p.met));
+	ret = p.slots && p.met ? print_open(&p.print, job->in, false) : -ENOMEM;
+	ret = ret ?: pipeline_work(job->timeline, &parquet_job, &p);
 	for (size_t i = 0; i < p.n_files && !ret; i++) {
 		for (size_t e = 0; e < p.n && !ret; e++)
 			if (p.events[e]->file == p.files[i] && p.events[e]->n)
 				ret = parquet_flush(&p, p.events[e]);
+		ret = ret ?: parquet_behind_wait(&p.behind);
 		if (!ret && p.files[i]->size)
 			ret = parquet_file_end(p.files[i], p.out.fd);
 	}
+	parquet_behind_release(&p.behind);
 	for (size_t i = 0; i < p.n; i++) {
 		parquet_rows_release(p.events[i]);
 		free(p.events[i]);
@@ -226,9 +334,8 @@ int export_parquet(struct export_job *job, const char *dir, const struct log *lo
 	free(p.events);
 	free(p.files);
 	free(p.slots);
-	merge_run_release(&run);
-	buf_release(&ready);
-	print_close(print);
+	free(p.met);
+	print_close(p.print);
 	arena_release(&p.names);
 	return outdir_close(&p.out, ret);
 }
