@@ -101,42 +101,32 @@ int flame_call_exit(struct flame *f, const struct flame_item *i, const struct fl
 	return 0;
 }
 
-/* Below which frame a CPU's hypervisor works for a task: its innermost call, or itself. -ENOMEM. */
-static int flame_hyp_base(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts,
-			  struct flame_task **out, uint32_t *frame)
+/* The frame below which a CPU's hypervisor works for a task: its innermost call's, or the task's; 0: it is
+ * not wanted. -ENOMEM. */
+static int flame_hyp_base(struct flame *f, struct flame_task *t, int32_t pid, uint64_t ts, uint32_t *frame)
 {
-	struct flame_task *host = flame_task_get(f, input, pid, cpu, ts), *t;
-	struct flame_task as;
-	uint32_t base;
-	int ret;
+	struct flame_task *host = flame_task_get(f, t->input, pid, t->cpu, ts);
 
-	*out = NULL;
+	*frame = 0;
 	if (!host)
 		return -ENOMEM;
 	flame_calls_check(f, host);
-	as = *host;
-	base = host->n ? flame_calls_top(host)->frame : host->frame;
-	if (as.skip)
+	if (host->skip)
 		return 0;
-	t = flame_task_hyp(f, input, cpu);
-	if (!t)
-		return -ENOMEM;
-	flame_calls_check(f, t);
-	if (!t->n) {
-		t->host = pid;
-		t->idle = as.idle;
-		t->frame = base;
+	if (t->n) {
+		*frame = flame_calls_top(t)->frame;
+		return 0;
 	}
-	*out = t;
-	ret = t->n ? 0 : flame_tree_named(f->tree, base, FLAME_HYP, &base);
-	*frame = t->n ? flame_calls_top(t)->frame : base;
-	return ret;
+	t->host = host;
+	t->idle = host->idle;
+	t->frame = host->n ? flame_calls_top(host)->frame : host->frame;
+	return flame_tree_named(f->tree, t->frame, FLAME_HYP, frame);
 }
 
 /* The time in the hypervisor is not the host function's own. */
-static void flame_hyp_inside(struct flame *f, const struct flame_task *t, uint64_t ns)
+static void flame_hyp_inside(const struct flame_task *t, uint64_t ns)
 {
-	struct flame_task *host = flame_task_find(f, t->input, t->host, t->cpu);
+	const struct flame_task *host = t->host;
 
 	if (host && host->n && host->epoch == t->epoch && flame_calls_top(host)->frame == t->frame)
 		flame_calls_top(host)->inside += ns;
@@ -154,11 +144,11 @@ static struct flame_task *flame_hyp_task(struct flame *f, uint32_t input, uint32
 int flame_hyp_func(struct flame *f, const struct flame_item *i, const struct flame_address *func)
 {
 	struct flame_call call = { .func = func->addr, .begin = i->ts };
-	struct flame_task *t;
+	struct flame_task *t = flame_hyp_task(f, i->input, i->cpu);
 	uint32_t above, name;
-	int ret = flame_hyp_base(f, i->input, i->pid, i->cpu, i->ts, &t, &above);
+	int ret = t ? flame_hyp_base(f, t, i->pid, i->ts, &above) : -ENOMEM;
 
-	if (ret || !t)
+	if (ret || !above)
 		return ret;
 	ret = flame_name_of(f, i->input, i->pid, func, &name)
 		      ?: flame_tree_child(f->tree, above, name, &call.frame);
@@ -184,7 +174,7 @@ int flame_hyp_ret(struct flame *f, const struct flame_item *i, const struct flam
 	ns = i->ts > begin ? i->ts - begin : 0;
 	flame_calls_end(f, t, ns);
 	if (!t->n)
-		flame_hyp_inside(f, t, ns);
+		flame_hyp_inside(t, ns);
 	return 0;
 }
 
@@ -206,7 +196,7 @@ static int flame_hyp_visit(struct flame *f, const struct flame_task *t, const st
 	flame_count(f, t, frame, FLAME_NS, v->to - v->from);
 	flame_count(f, t, frame, FLAME_CALLS, 1);
 	f->counts.visits += t->skip || t->idle ? 0 : v->to - v->from;
-	flame_hyp_inside(f, t, v->to - v->from);
+	flame_hyp_inside(t, v->to - v->from);
 	return 0;
 }
 
@@ -228,7 +218,6 @@ static int flame_hyp_reasons(struct flame *f, const struct step *s)
 	struct flame_task *t = flame_hyp_task(f, s->input, s->cpu);
 	bool functions = f->v[s->input].hyp_functions;
 	struct span done;
-	uint32_t frame;
 	int32_t pid;
 	int ret = 0;
 
@@ -242,13 +231,9 @@ static int flame_hyp_reasons(struct flame *f, const struct step *s)
 		t->stream = s->stream;
 	if (ret || functions || s->kind != STEP_HYP_ENTER)
 		return ret;
-	t->within = 0;
 	/* who has the CPU; pid 0 of the hypervisor's records is idle only where sched_switch says so */
 	pid = s->pid ? s->pid : t->switched && !f->v[s->input].switches_end ? t->runs : -1;
-	ret = flame_hyp_base(f, s->input, pid, s->cpu, s->ts, &t, &frame);
-	if (!ret && t)
-		t->within = frame;
-	return ret;
+	return flame_hyp_base(f, t, pid, s->ts, &t->within);
 }
 
 /* Functions go on when the guest, or EL3, comes back. */

@@ -141,8 +141,8 @@ struct flame_task {
 	int64_t key;
 	uint32_t input, frame, epoch;
 	bool skip, idle;
-	int32_t host; /* the hypervisor's: for which task it works */
-	uint32_t cpu; /* likewise */
+	struct flame_task *host; /* the hypervisor's: the task that it works for */
+	uint32_t cpu;		 /* likewise */
 	struct visit visit;
 	struct flame_places *places; /* of its samples */
 	uint32_t within, stream;     /* of the visit: the frame above its reason; 0: it is not wanted */
@@ -197,7 +197,7 @@ struct flame {
 	uint64_t now;		     /* of the item that is taken */
 	struct flame_maps *maps;     /* by input */
 	struct flame_tree *tree;
-	struct flame_task *tasks;
+	struct flame_task **tasks; /* each stays where it is */
 	size_t n_tasks;
 	struct map by_key; /* of the tasks */
 	uint32_t *names;   /* of a stack, from the outermost on */
@@ -214,10 +214,8 @@ int flame_events_open(struct flame_input *in);
 int flame_items_work(void *ctx, struct pass_run *run);
 void flame_items_free(void *own);
 
-/*
- * The task that has the frames, as it is called at ts; good until the next call. NULL: out of memory.
- * flame_task_find makes none, NULL: there is none.
- */
+/* The task that has the frames, as it is called at ts. NULL: out of memory. flame_task_find makes none, NULL:
+ * there is none. */
 struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts);
 /* From ts on it is called that. -ENOMEM. */
 int flame_task_called(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts,

@@ -343,7 +343,7 @@ struct flame_task_key {
 
 static bool flame_task_same(const void *tasks, size_t i, const void *wanted)
 {
-	const struct flame_task *t = &((const struct flame_task *)tasks)[i];
+	const struct flame_task *t = ((struct flame_task *const *)tasks)[i];
 	const struct flame_task_key *w = wanted;
 
 	return t->key == w->key && t->input == w->input;
@@ -357,14 +357,18 @@ static struct flame_task *flame_task_any(struct flame *f, uint32_t input, int64_
 	size_t i = map_find(&f->by_key, hash, flame_task_same, f->tasks, &wanted);
 
 	if (i == MAP_NONE && made) {
-		const struct flame_task task = { .input = input, .key = key };
+		struct flame_task *task = calloc(1, sizeof(*task));
 
 		i = f->n_tasks;
-		if (map_push(&f->by_key, hash, &f->tasks, &f->n_tasks, &task, sizeof(task)))
+		if (!task || map_push(&f->by_key, hash, &f->tasks, &f->n_tasks, &task, sizeof(task))) {
+			free(task);
 			return NULL;
+		}
+		task->input = input;
+		task->key = key;
 		*made = true;
 	}
-	return i == MAP_NONE ? NULL : &f->tasks[i];
+	return i == MAP_NONE ? NULL : f->tasks[i];
 }
 
 struct flame_task *flame_task_get(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts)
@@ -409,8 +413,9 @@ struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu)
 void flame_tasks_release(struct flame *f)
 {
 	for (size_t i = 0; i < f->n_tasks; i++) {
-		free(f->tasks[i].calls);
-		free(f->tasks[i].places);
+		free(f->tasks[i]->calls);
+		free(f->tasks[i]->places);
+		free(f->tasks[i]);
 	}
 	free(f->tasks);
 	map_release(&f->by_key);

@@ -432,7 +432,7 @@ int flame_end(struct flame *f)
 	for (size_t i = 0; i < f->n_streams && !ret; i++)
 		ret = flame_stream_flush(f, &f->streams[i]);
 	for (size_t i = 0; i < f->n_tasks; i++) {
-		const struct flame_task *t = &f->tasks[i];
+		const struct flame_task *t = f->tasks[i];
 
 		if (t->epoch == f->v[t->input].epoch)
 			f->counts.open += t->n + (t->visit.open && !f->v[t->input].hyp_functions);

@@ -18,10 +18,10 @@ struct flame_tree {
 	const char **names; /* by number, from 1 on */
 	size_t n_names;
 	struct map by_name, by_place; /* of names, of frames */
-	struct tree_met {	      /* the last text at an address */
+	struct tree_met {	      /* the last frame of a text at an address */
 		const char *text;
-		uint32_t name;
-	} met[32];
+		uint32_t parent, name, frame;
+	} met[64];
 	struct tree_frame *frames;
 	size_t n, max, depth; /* of the deepest */
 	uint32_t others;
@@ -109,16 +109,18 @@ int flame_tree_child(struct flame_tree *t, uint32_t parent, uint32_t name, uint3
 /* Most are words that stay where they are, and are found without being cleaned and hashed. */
 int flame_tree_named(struct flame_tree *t, uint32_t parent, const char *name, uint32_t *out)
 {
-	struct tree_met *met = &t->met[map_hash((uintptr_t)name) % ARRAY_SIZE(t->met)];
-	int ret;
+	struct tree_met *met = &t->met[map_hash((uintptr_t)name ^ parent) % ARRAY_SIZE(t->met)];
+	int ret = 0;
 
-	if (met->text != name || !met->name || strcmp(name, t->names[met->name]) != 0) {
-		ret = flame_tree_name(t, name, SIZE_MAX, &met->name);
-		if (ret)
-			return ret;
+	if (met->text != name || met->parent != parent || !met->name || strcmp(name, t->names[met->name])) {
 		met->text = name;
+		met->parent = parent;
+		ret = flame_tree_name(t, name, SIZE_MAX, &met->name)
+			      ?: flame_tree_child(t, parent, met->name, &met->frame);
+		met->name = ret ? 0 : met->name;
 	}
-	return flame_tree_child(t, parent, met->name, out);
+	*out = met->frame;
+	return ret;
 }
 
 static void tree_count(uint64_t *to, uint64_t n)
