@@ -122,7 +122,6 @@ void timeline_close(struct timeline *t)
 }
 
 #define WORKERS_MAX 16
-#define TAKES	    3 /* runs, in one turn */
 
 size_t pipeline_workers(void)
 {
@@ -260,8 +259,8 @@ static bool pipeline_begin(struct pipeline *p, size_t worker, bool any)
 }
 
 /*
- * Takes runs into the thread's slots, several at a time: what the merge has goes from core to core with each
- * turn. False: none is free, or another thread is at it.
+ * Takes runs into all free slots of the thread: what the merge has goes from core to core with each turn.
+ * False: none is free, or another thread is at it.
  */
 static bool pipeline_take(struct pipeline *p, size_t worker)
 {
@@ -269,7 +268,7 @@ static bool pipeline_take(struct pipeline *p, size_t worker)
 
 	if (!s || p->ended || atomic_exchange(&p->taking, true))
 		return false;
-	for (size_t i = 0; i < TAKES && s && !p->ended && !p->over; i++) {
+	while (s && !p->ended && !p->over) {
 		bool more = (p->ret = merge_take(p->t->merge, &s->run.records)) == 1;
 
 		s->run.out.len = 0;

@@ -102,7 +102,7 @@ struct pipeline_job {
 /* Count of threads: the cores that this process may use, up to 16. */
 size_t pipeline_workers(void);
 /* Most runs of a thread that are begun and not yet returned, where there are several threads. */
-#define PIPELINE_SLOTS 4
+#define PIPELINE_SLOTS 5
 /*
  * Runs to the end: 0. A function of the job that returns another value ends it at that run: no
  * after() is called for it or for later runs. -ENOMEM.
