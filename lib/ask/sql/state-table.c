@@ -151,8 +151,6 @@ static int sql_state_next(struct sql_cursor *cursor)
 					 &c->batch);
 			run.steps = c->batch.v;
 			run.n_steps = c->batch.n;
-			if (!ret)
-				steps_learn(cursor->sql->steps, &c->scan.run, c->batch.v, c->batch.n);
 			ret = ret ?: states_run(c->states, &run) ?: 1;
 		} else if (!ret && !c->ended) {
 			c->ended = true;
