@@ -323,7 +323,6 @@ int parquet_file_group(struct parquet_file *f, int output, const struct parquet_
 	f->n_groups++;
 	f->rows += n_rows;
 	f->size += pages.len;
-	f->begun = true;
 	buf_release(&pages);
 	return ret ? ret : buf_status(&f->groups);
 }

@@ -118,7 +118,7 @@ struct parquet_file {
 	size_t n_columns;
 	unsigned int part;
 	bool table;    /* of the tables that have a version */
-	bool begun;    /* it has a group, or one before it of the same columns has: columns are final */
+	bool begun;    /* a thread may be writing a group of it, or has: columns are final */
 	uint64_t size; /* bytes; 0: there is none, and the next group makes it */
 	struct buf groups;
 	size_t n_groups;

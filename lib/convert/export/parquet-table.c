@@ -69,6 +69,7 @@ int parquet_behind_flush(struct parquet_behind *b, struct parquet_rows *rows)
 
 	if (ret)
 		return ret;
+	rows->file->begun = true;
 	if (!b->thread && workers_new(&b->thread, 1))
 		return parquet_rows_flush(rows, b->output, &b->packer);
 	/* the memory of those before, if they had the same columns */
@@ -80,7 +81,6 @@ int parquet_behind_flush(struct parquet_behind *b, struct parquet_rows *rows)
 	next.n = next.bytes = 0;
 	b->full = *rows;
 	*rows = next;
-	rows->file->begun = true;
 	workers_begin(b->thread, parquet_behind_pack, b);
 	return 0;
 }

@@ -133,7 +133,7 @@ static int parquet_flush(struct parquet *p, struct parquet_rows *r)
 
 /* Records of an event in a run. */
 struct parquet_group {
-	size_t input, slot, n, first; /* first: of `order` */
+	size_t input, slot, n, end; /* end: in `order`, of those that are there so far */
 };
 
 /* A run's. */
@@ -214,7 +214,7 @@ static int parquet_work(void *ctx, struct pipeline_run *run)
 	size_t at = 0;
 
 	for (size_t g = 0; g < own->n_groups; at += own->groups[g++].n)
-		own->groups[g].first = at;
+		own->groups[g].end = at;
 	for (size_t i = 0; i < own->n; i++) {
 		const struct print_record *r = &own->v[i];
 		const struct input *in = &p->job->in->v[r->at->input];
@@ -237,7 +237,7 @@ static int parquet_work(void *ctx, struct pipeline_run *run)
 						     : "unknown"),
 		};
 
-		at = own->groups[own->group[i]].first++;
+		at = own->groups[own->group[i]].end++;
 		own->order[at] = (uint32_t)i;
 		for (size_t k = 0; k < PARQUET_OWN; k++)
 			own->own[k][at] = cells[k];
