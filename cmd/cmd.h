@@ -103,13 +103,6 @@ int command_stopped(const struct opts_table *t, int ret, const struct opts_error
  */
 bool command_words(const struct opts_table *t, int *argc, char **argv, void *opts, int least, int most,
 		   int *status);
-/*
- * Options into opts, all other words into files, which gets trace.dat when it is empty. False: there is
- * nothing to do but exit with *status. True: *status is EXIT_USAGE, for who finds that options do not go
- * together.
- */
-bool command_files(const struct opts_table *t, int argc, char **argv, void *opts, struct strlist *files,
-		   int *status);
 struct hyptrace;
 /* Files that a command reads: those of guests, their clocks, and the part that is read; OPT_TIMES are the
  * rows, AT(FIELD) a field of the command's options. */
@@ -128,10 +121,10 @@ struct files_opts {
 };
 #define FILES(field) .off = offsetof(struct files_opts, field)
 /*
- * Runs such a command: opts begins with struct files_opts, whose files are all words that are no options.
- * check: prints why options do not go together, and returns false (NULL: they do). run: 0, an EXIT_ status,
- * or -errno, which is printed unless it has logged an error; the log's ctx is the struct console. Returns
- * what to exit with.
+ * Runs such a command: opts begins with struct files_opts, whose files are all words that are no options
+ * (none: trace.dat). check: prints why options do not go together, and returns false (NULL: they do). run: 0,
+ * an EXIT_ status, or -errno, which is printed unless it has logged an error; the log's ctx is the struct
+ * console. Returns what to exit with.
  */
 int command_read(const struct opts_table *t, int argc, char **argv, void *opts, bool (*check)(void *opts),
 		 int (*run)(void *opts, const struct log *log));

@@ -47,17 +47,6 @@ bool command_words(const struct opts_table *t, int *argc, char **argv, void *opt
 	return false;
 }
 
-bool command_files(const struct opts_table *t, int argc, char **argv, void *opts, struct strlist *files,
-		   int *status)
-{
-	if (!command_words(t, &argc, argv, opts, 0, INT_MAX, status))
-		return false;
-	for (int i = 1; i < argc; i++)
-		if (strlist_add(files, argv[i]))
-			return false;
-	return files->n || !strlist_add(files, "trace.dat");
-}
-
 bool options_good(const char *who, const char *wrong)
 {
 	if (wrong)
@@ -72,8 +61,11 @@ int command_read(const struct opts_table *t, int argc, char **argv, void *opts, 
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
 	int status;
+	bool good = command_words(t, &argc, argv, opts, 0, INT_MAX, &status);
 
-	if (command_files(t, argc, argv, opts, &o->files, &status) && (!check || check(opts))) {
+	for (int i = 1; i < argc && good; i++)
+		good = !strlist_add(&o->files, argv[i]);
+	if (good && (o->files.n || !strlist_add(&o->files, "trace.dat")) && (!check || check(opts))) {
 		console.quiet = o->quiet;
 		status = run(opts, &log);
 		status = status > 0 ? status : console_status(&console, status);

@@ -103,7 +103,8 @@ check() {
 		my $offset = clock_gettime(0) - clock_gettime(7); # CLOCK_REALTIME, CLOCK_BOOTTIME
 		local $/;
 		my $data = <STDIN>;
-		$data =~ /\x72\x48(....)/s && unpack("L", $1) == $size or die "no option of $size bytes\n";
+		my $head = quotemeta pack "SL", 0x4872, $size;
+		$data =~ /$head/ or die "no option of $size bytes\n";
 		my @v = unpack "(Q6)*", substr $data, $+[0], $size;
 		while (my ($trace, $utc, $slack) = splice @v, 0, 6) {
 			$utc / 1e9 >= $before && $utc / 1e9 <= clock_gettime(0) or die "utc $utc\n";

@@ -164,8 +164,6 @@ static inline bool parquet_rows_full(struct parquet_rows *rows, size_t n, size_t
 	rows->bytes += bytes;
 	return rows->n + CELLS_MAX > GROUP_ROWS_MAX || rows->bytes >= GROUP_BYTES_MAX;
 }
-/* The rows so far become a row group. -ENOMEM, or why it cannot be written. */
-int parquet_rows_flush(struct parquet_rows *rows, int output, struct parquet_packer *packer);
 void parquet_rows_release(struct parquet_rows *rows);
 
 /* A thread that packs rows while others are added. Zero-initialised but for the output. */
@@ -177,7 +175,8 @@ struct parquet_behind {
 	int ret;		/* of that thread, when it has finished */
 };
 
-/* The rows so far become a row group, after those before. Returns how these went; the same errors. */
+/* The rows so far become a row group, after those before. Returns how these went: -ENOMEM, or why they cannot
+ * be written. */
 int parquet_behind_flush(struct parquet_behind *behind, struct parquet_rows *rows);
 /* Waits for the thread. */
 int parquet_behind_wait(struct parquet_behind *behind);

@@ -9,7 +9,8 @@ static const struct parquet_column parquet_nulls[] = {
 	{ .what = PARQUET_LIST, .type = PARQUET_INT32, .optional = true },
 };
 
-int parquet_rows_flush(struct parquet_rows *r, int output, struct parquet_packer *packer)
+/* The rows so far become a row group. */
+static int parquet_rows_flush(struct parquet_rows *r, int output, struct parquet_packer *packer)
 {
 	struct parquet_chunk nulls[ARRAY_SIZE(parquet_nulls)] = { 0 };
 	const struct parquet_chunk **v;
@@ -73,7 +74,8 @@ int parquet_behind_flush(struct parquet_behind *b, struct parquet_rows *rows)
 	if (!b->thread && workers_new(&b->thread, 1))
 		return parquet_rows_flush(rows, b->output, &b->packer);
 	/* the memory of those before, if they had the same columns */
-	if (b->full.file != rows->file || b->full.fields != rows->fields || b->full.n_chunks != rows->n_chunks)
+	if (b->full.file != rows->file || b->full.fields != rows->fields ||
+	    b->full.n_chunks != rows->n_chunks)
 		parquet_rows_release(&b->full);
 	next.chunks = b->full.chunks ?: calloc(next.n_chunks, sizeof(*next.chunks));
 	if (!next.chunks)
