@@ -218,9 +218,10 @@ static int lines_before(void *ctx, struct pipeline_run *run)
 			continue;
 		own->n++;
 		l->job->records += m->len > 0;
-		*r = (struct print_record){ .m = m, .at = merge_stream(l->job->timeline->merge, m) };
-		if (!m->len)
+		if (!m->len) {
+			*r = (struct print_record){ .m = m, .at = merge_stream(l->job->timeline->merge, m) };
 			continue;
+		}
 		ret = print_begin(l->print, l->job->timeline, m, r, &own->ready);
 		if (ret)
 			return ret;
