@@ -336,7 +336,7 @@ static int flame_task_frame(struct flame *f, struct flame_task *t, int32_t pid)
 				 : -ENOMEM;
 }
 
-struct flame_task_key {
+struct flame_task_wanted {
 	int64_t key;
 	uint32_t input;
 };
@@ -344,7 +344,7 @@ struct flame_task_key {
 static bool flame_task_same(const void *tasks, size_t i, const void *wanted)
 {
 	const struct flame_task *t = ((struct flame_task *const *)tasks)[i];
-	const struct flame_task_key *w = wanted;
+	const struct flame_task_wanted *w = wanted;
 
 	return t->key == w->key && t->input == w->input;
 }
@@ -352,7 +352,7 @@ static bool flame_task_same(const void *tasks, size_t i, const void *wanted)
 /* NULL: it is not there, or, if it should be made, out of memory. *made: it is new. */
 static struct flame_task *flame_task_any(struct flame *f, uint32_t input, int64_t key, bool *made)
 {
-	const struct flame_task_key wanted = { key, input };
+	const struct flame_task_wanted wanted = { key, input };
 	uint32_t hash = map_hash((uint64_t)key ^ (uint64_t)input << 48);
 	size_t i = map_find(&f->by_key, hash, flame_task_same, f->tasks, &wanted);
 
