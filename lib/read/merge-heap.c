@@ -21,7 +21,9 @@ struct stream {
 	uint64_t from, to; /* of the input; to 0: all */
 	struct page_layout layout;
 	const struct pauses *pauses; /* NULL: none */
-	bool simple;		     /* all records are wanted, without pauses, and times only add */
+	bool simple;		     /* all times are wanted, without pauses, and times only add */
+	const bool *events;	     /* by id, those that are wanted; NULL: all */
+	size_t n_events;
 	OWN_LINE struct reader_pages *pages;
 	struct page_reader page;
 	struct page_event v[STREAM_RECORDS]; /* some of the page's */
@@ -141,10 +143,25 @@ static int stream_fill(struct merge *m, struct stream *s)
 	}
 }
 
+static inline bool stream_wants(const struct stream *s, const struct page_event *ev)
+{
+	unsigned int id = page_event_id(ev->data, ev->len);
+
+	return id < s->n_events && s->events[id];
+}
+
 static void stream_stamp(struct stream *s)
 {
 	s->raw = s->v[s->i].ts;
 	s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
+}
+
+/* To the next in s->v, there is one, that is of an event that is wanted, or to the last one. */
+static inline void stream_forward(struct stream *s)
+{
+	do
+		s->i++;
+	while (s->events && s->i + 1 < s->n && !stream_wants(s, &s->v[s->i]));
 }
 
 /* Those in s->v are used up. */
@@ -208,10 +225,12 @@ static int stream_step(struct merge *m, struct stream *s)
 	if (s->pause)
 		return stream_pause_next(m, s);
 	s->missed = 0;
-	if (++s->i >= s->n)
+	if (s->i + 1 >= s->n) {
 		ret = stream_more(m, s);
-	else
+	} else {
+		stream_forward(s);
 		stream_stamp(s);
+	}
 	if (s->pauses)
 		stream_pause(m, s, before);
 	return ret;
@@ -341,7 +360,7 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 			return ret;
 		run->n++;
 		if (s->simple && !s->missed && s->i + 1 < s->n) { /* most records */
-			const struct page_event *ev = &s->v[s->i++];
+			const struct page_event *ev = &s->v[s->i];
 
 			*rec = (struct merge_record){ .ts = s->ts,
 						      .raw = s->raw,
@@ -349,6 +368,7 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 						      .len = (uint32_t)ev->len,
 						      .stream = s->order & STREAM_MASK };
 			*bytes += rec->len;
+			stream_forward(s);
 			s->raw = s->v[s->i].ts;
 			s->ts = s->raw + (uint64_t)s->time->add;
 			ret = 1;
@@ -435,6 +455,18 @@ void merge_tell_pauses(struct merge *m)
 void merge_from(struct merge *m, uint64_t ts)
 {
 	m->from = ts;
+}
+
+void merge_events(struct merge *m, size_t input, const bool *wanted, size_t n)
+{
+	for (size_t i = 0; i < m->n_streams; i++) {
+		struct stream *s = &m->streams[i];
+
+		if (s->at.input != input || s->pauses) /* a pause is between two neighbours */
+			continue;
+		s->events = wanted;
+		s->n_events = n;
+	}
 }
 
 const struct merge_stream *merge_stream(const struct merge *m, const struct merge_record *rec)

@@ -65,7 +65,7 @@ static int samples_add_cpu(struct tick_samples *all, const struct tick_source *s
 			continue;
 		begin.valid = begin.valid && !r.missed;
 		while (page_next(&r, &ev) == 1) {
-			int id = ev.len < 2 ? 0 : ev.data[0] | ev.data[1] << 8;
+			int id = (int)page_event_id(ev.data, ev.len);
 			struct tick_sample one;
 			uint64_t ns, pid;
 

@@ -53,10 +53,10 @@ void timeline_fill(const struct timeline *t, const struct merge_record *m, struc
 		   struct timeline_record *r);
 int timeline_ahead(const struct timeline *t, const struct merge_run *run, size_t i,
 		   struct merge_record *next);
-/* The event's id, which comes first in every kernel's records; 0: the record is too short for one. */
+/* page_event_id() of it. */
 static inline unsigned int timeline_id(const struct merge_record *m)
 {
-	return m->len < 2 ? 0 : (unsigned int)m->data[0] | (unsigned int)m->data[1] << 8;
+	return page_event_id(m->data, m->len);
 }
 
 /* The event of a record; NULL: no format has its id, which is 0 where the record is too short for one. */

@@ -233,6 +233,47 @@ static void test_runs(void **state)
 	close_files(&o);
 }
 
+/* Without an event: what is beside a loss, and each CPU's first and last, are there; so is all of the other. */
+static void test_events(void **state)
+{
+	const bool asked[KVM_EXIT + 1] = { [KVM_EXIT] = true };
+	struct fixture *x = *state;
+	struct pages *top = add_buffer(x, "", 4096, 1), *hyp = add_buffer(x, "hyp", 4096, 1);
+	struct merge_run run = { 0 };
+	struct opened o = { 0 };
+	struct buf out = { 0 };
+	size_t exits = 0, others = 0;
+	struct merge *m;
+
+	for (uint64_t ts = 1000; ts < 2000; ts++)
+		(ts % 100 ? add_entry : add_exit)(&top[0], ts, 87);
+	add_hyp(&hyp[0], 1500, HYP_ENTER, GUEST_EXIT, 87);
+	add_hyp(&hyp[0], 1501, HYP_EXIT, ERET_GUEST, 87);
+	add_hyp(&hyp[0], 1502, HYP_ENTER, GUEST_EXIT, 87);
+	pages_cut(&top[0]);
+	add_entry(&top[0], 2000, 87);
+	top[0].lost = 7;
+	add_file(&o, x, "host", 0);
+	assert_int_equal(merge_open(&m, o.in, o.n, NULL, NULL, NULL), 0);
+	merge_events(m, 0, asked, ARRAY_SIZE(asked));
+	while (merge_take(m, &run) == 1)
+		for (size_t i = 0; i < run.n; i++) {
+			put_record(&out, m, &run.v[i]);
+			if (timeline_id(&run.v[i]) == KVM_EXIT)
+				exits++;
+			else
+				others++;
+		}
+	assert_int_equal(exits, 10);
+	assert_true(others < 40);
+	assert_non_null(strstr(buf_str(&out), "0/0/0 1999 62 gap\n0/0/0 2000 62 missed 7\n"));
+	assert_non_null(strstr(buf_str(&out), "0/1/0 1500 20001\n0/1/0 1502 20001\n"));
+	merge_run_release(&run);
+	merge_close(m);
+	close_files(&o);
+	buf_release(&out);
+}
+
 static void test_ahead(void **state)
 {
 	struct fixture *x = *state;
@@ -511,6 +552,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_runs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ahead, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),

@@ -42,6 +42,12 @@ struct page_event {
 	size_t len;	     /* bytes: a host's records are padded to 4, a hypervisor's are exact */
 };
 
+/* The event's id, which comes first in every kernel's records; 0: the record is too short for one. */
+static inline unsigned int page_event_id(const uint8_t *data, size_t len)
+{
+	return len < 2 ? 0 : (unsigned int)data[0] | (unsigned int)data[1] << 8;
+}
+
 struct page_reader {
 	const uint8_t *p, *end;
 	uint64_t ts;
