@@ -2,6 +2,7 @@
 /* The program: runs the command that is named, or lists them all; by the name of trace-cmd it serves some
  * lines and passes the others on. On a terminal it prints a hint for the next command. */
 #include <glob.h>
+#include <malloc.h>
 
 #include "base/shim.h"
 #include "cmd.h"
@@ -560,6 +561,9 @@ int main(int argc, char **argv)
 			fprintf(stderr, "hyptrace: cannot run the real trace-cmd: %s\n", strerror(-ret));
 		return EXIT_NO_PROGRAM;
 	}
+	/* what one thread frees another takes soon: given back to the kernel, each page would cost a fault again */
+	mallopt(M_TRIM_THRESHOLD, 32 << 20);
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 	guests_want(!shim);
 	if (!shim && argc > 1 && !strcmp(argv[1], "--no-pager")) {
 		pages = false;

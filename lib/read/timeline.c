@@ -131,16 +131,16 @@ size_t pipeline_workers(void)
 	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (size_t)n;
 }
 
-/*
- * Memory of a run, which one thread takes into it, works on and gives back if it can: what one core wrote
- * costs another one more to read than to make.
+/* A thread's runs, which it alone works on: what one core wrote costs another one more to read than to make.
  */
-struct slot {
-	OWN_LINE struct pipeline_run run;
-	atomic_size_t number; /* of the run */
-	_Atomic enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_BEGUN, SLOT_DONE, SLOT_FIRST } state;
-	atomic_size_t firsts; /* so many calls of first() are left */
-	atomic_int ret;	      /* of work() and first() */
+struct worker {
+	OWN_LINE struct slot {
+		struct pipeline_run run;
+		size_t number; /* of the run */
+		size_t firsts; /* calls of first() that are left */
+		int ret;       /* of work() and first() */
+	} slots[PIPELINE_SLOTS];
+	size_t first, begun, taken; /* slots from first to taken are in use; modulo the number of slots */
 };
 
 struct pipeline {
@@ -151,17 +151,16 @@ struct pipeline {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	atomic_uint changes, idle;
-	atomic_size_t taken;	 /* runs */
+	size_t taken;		 /* runs, by the thread that is taking */
 	atomic_bool taking;	 /* somebody is */
 	atomic_bool ended, over; /* no more are taken; nothing more is done */
-	struct turn {		 /* of each first() and of after(): one thread has it, for run after run */
-		atomic_bool busy;
-		atomic_size_t next; /* run */
+	struct turn {
+		OWN_LINE atomic_size_t run; /* whose turn it is */
 	} firsts[PIPELINE_FIRSTS_MAX], after;
-	int ret;       /* of what was taken last */
-	int result;    /* of the whole */
-	size_t own, n; /* slots: of a thread; of all */
-	struct slot slots[];
+	int ret;      /* of what was taken last */
+	int result;   /* of the whole */
+	size_t slots; /* of a thread */
+	struct worker workers[];
 };
 
 /*
@@ -188,87 +187,68 @@ static void pipeline_change(struct pipeline *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* A run in that state, of the thread's or of any, by its number unless that is SIZE_MAX. NULL: none. */
-static struct slot *slot_find(struct pipeline *p, size_t worker, bool any, enum slot_state state,
-			      size_t number)
+/* Calls first() of that number, or after() (number: n_firsts), for the thread's runs whose turn it is. */
+static bool worker_turn(struct pipeline *p, struct worker *w, size_t number)
 {
-	struct slot *s = &p->slots[any ? 0 : worker * p->own], *end = s + (any ? p->n : p->own);
-
-	/* the number first: a slot of another run may leave the state, and be this run's, but not reach it */
-	while (s < end && ((number != SIZE_MAX && s->number != number) || s->state != state))
-		s++;
-	return s < end ? s : NULL;
-}
-
-/*
- * Calls first() of that number, or after() (number: n_firsts), for the runs whose turn it is. False: there
- * are none, or a thread is at it.
- */
-static bool pipeline_turn(struct pipeline *p, size_t worker, bool any, size_t number)
-{
-	bool after = number == p->job->n_firsts;
-	enum slot_state ready = after ? SLOT_FIRST : SLOT_DONE;
+	bool after = number == p->job->n_firsts, any = false;
 	struct turn *t = after ? &p->after : &p->firsts[number];
-	struct slot *s = slot_find(p, worker, any, ready, t->next);
-	int ret = 0;
 
-	if (!s || atomic_exchange(&t->busy, true))
-		return false;
-	while (!p->over && !ret && (s = slot_find(p, worker, any, ready, t->next))) {
-		ret = s->ret
-			      ?: after ? p->job->after(p->ctx, &s->run)
-				       : p->job->first(p->ctx, &s->run, number);
-		t->next++;
-		if (after) {
-			p->over = (p->result = ret) != 0;
-			s->state = SLOT_FREE;
+	for (size_t i = w->first; i < w->begun && !p->over; i++) {
+		struct slot *s = &w->slots[i % p->slots];
+		int ret = s->ret;
+
+		if (s->number != t->run || (after && s->firsts))
 			continue;
+		if (!ret)
+			ret = after ? p->job->after(p->ctx, &s->run) : p->job->first(p->ctx, &s->run, number);
+		s->ret = ret;
+		s->firsts -= !after;
+		w->first += after;
+		if (after && ret) {
+			p->result = ret;
+			p->over = true;
 		}
-		if (ret) /* another number's may have failed meanwhile */
-			s->ret = ret;
-		if (atomic_fetch_sub(&s->firsts, 1) == 1)
-			s->state = SLOT_FIRST;
+		t->run = ret ? SIZE_MAX : t->run + 1; /* a turn that failed is over */
+		any = true;
 	}
-	t->busy = ret; /* a turn that failed is over */
-	pipeline_change(p);
-	return true;
+	if (any)
+		pipeline_change(p);
+	return any;
 }
 
 /* The same of after(), or of a first(). */
-static bool pipeline_give(struct pipeline *p, size_t worker, bool any)
+static bool worker_give(struct pipeline *p, struct worker *w)
 {
 	for (size_t i = p->job->n_firsts + 1; i-- > 0;)
-		if (pipeline_turn(p, worker, any, i))
+		if (worker_turn(p, w, i))
 			return true;
 	return false;
 }
 
-/* Works on such a run. False: none waits. */
-static bool pipeline_begin(struct pipeline *p, size_t worker, bool any)
+/* Works on the next of its runs. */
+static bool worker_begin(struct pipeline *p, struct worker *w, size_t worker)
 {
-	struct slot *s = slot_find(p, worker, any, SLOT_TAKEN, SIZE_MAX);
-	enum slot_state taken = SLOT_TAKEN;
+	struct slot *s = &w->slots[w->begun % p->slots];
 
-	if (s && atomic_compare_exchange_strong(&s->state, &taken, SLOT_BEGUN)) {
-		s->run.worker = worker;
-		s->ret = p->job->work(p->ctx, &s->run);
-		s->firsts = p->job->n_firsts;
-		s->state = s->firsts ? SLOT_DONE : SLOT_FIRST;
-	}
-	return s;
+	if (w->begun == w->taken)
+		return false;
+	s->run.worker = worker;
+	s->ret = p->job->work(p->ctx, &s->run);
+	s->firsts = p->job->n_firsts;
+	w->begun++;
+	return true;
 }
 
 /*
- * Takes runs into all free slots of the thread: what the merge has goes from core to core with each turn.
- * False: none is free, or another thread is at it.
+ * Takes runs into all free slots: what the merge has goes from core to core with each turn. False: none is
+ * free, or another thread is at it.
  */
-static bool pipeline_take(struct pipeline *p, size_t worker)
+static bool worker_take(struct pipeline *p, struct worker *w)
 {
-	struct slot *s = slot_find(p, worker, false, SLOT_FREE, SIZE_MAX);
-
-	if (!s || p->ended || atomic_exchange(&p->taking, true))
+	if (w->taken - w->first == p->slots || p->ended || atomic_exchange(&p->taking, true))
 		return false;
-	while (s && !p->ended && !p->over) {
+	while (w->taken - w->first < p->slots && !p->ended && !p->over) {
+		struct slot *s = &w->slots[w->taken % p->slots];
 		bool more = (p->ret = merge_take(p->t->merge, &s->run.records)) == 1;
 
 		s->run.out.len = 0;
@@ -278,35 +258,33 @@ static bool pipeline_take(struct pipeline *p, size_t worker)
 		if (p->ended)
 			break;
 		s->number = p->taken++;
-		s->state = SLOT_TAKEN;
-		s = slot_find(p, worker, false, SLOT_FREE, SIZE_MAX);
+		w->taken++;
 	}
 	p->taking = false;
 	pipeline_change(p);
 	return true;
 }
 
-/* Does what is nearest to the end of its own runs; helps others only when that is all there is to do. */
+/* Does what is nearest to the end. */
 static void pipeline_worker(void *ctx, size_t worker)
 {
 	struct pipeline *p = ctx;
+	struct worker *w = &p->workers[worker];
 
 	while (!p->over) {
 		unsigned int changes = p->changes;
 
-		if (p->ended && p->after.next == p->taken)
+		if (p->ended && w->first == w->taken)
 			break;
-		if (!pipeline_give(p, worker, false) && !pipeline_begin(p, worker, false) &&
-		    !pipeline_take(p, worker) && !pipeline_give(p, worker, true) &&
-		    !pipeline_begin(p, worker, true))
+		if (!worker_give(p, w) && !worker_begin(p, w, worker) && !worker_take(p, w))
 			pipeline_rest(p, changes);
 	}
 }
 
 int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 {
-	size_t workers = pipeline_workers(), own = workers > 1 ? PIPELINE_SLOTS : 1;
-	struct pipeline *p = cache_lines_new(1, sizeof(*p) + workers * own * sizeof(p->slots[0]));
+	size_t workers = pipeline_workers();
+	struct pipeline *p = cache_lines_new(1, sizeof(*p) + workers * sizeof(p->workers[0]));
 	int ret;
 
 	if (!p)
@@ -316,12 +294,11 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 	p->ctx = ctx;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, NULL);
-	p->own = own;
-	p->n = workers * own;
+	p->slots = workers > 1 ? PIPELINE_SLOTS : 1;
 	workers_share(workers, pipeline_worker, p);
 	ret = p->result ?: p->ret;
-	for (size_t i = 0; i < p->n; i++) {
-		struct pipeline_run *run = &p->slots[i].run;
+	for (size_t i = 0; i < workers * PIPELINE_SLOTS; i++) {
+		struct pipeline_run *run = &p->workers[i / PIPELINE_SLOTS].slots[i % PIPELINE_SLOTS].run;
 
 		merge_run_release(&run->records);
 		buf_release(&run->out);

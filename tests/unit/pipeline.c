@@ -81,12 +81,13 @@ static int order(void *ctx, struct pipeline_run *run, size_t number)
 	return ++s->first == s->fail_first ? -EXDEV : 0;
 }
 
-/* Of the first run it ends when the second run's first() is over. */
+/* Of the last run of those that one thread took at once, it ends when first() of the next thread's is over. */
 static int give_back_late(void *ctx, struct pipeline_run *run)
 {
 	struct job_state *s = ctx;
 
-	while (!s->after && s->first < 2 && pipeline_workers() > 1)
+	while (s->after == (PIPELINE_SLOTS - 1) * MERGE_RUN_MAX && s->first <= PIPELINE_SLOTS &&
+	       pipeline_workers() > 1)
 		sched_yield();
 	assert_true(s->first * MERGE_RUN_MAX > s->after);
 	return give_back(ctx, run);
@@ -114,7 +115,7 @@ struct firsts_state {
 	size_t fail_number, fail_run; /* fail_run 0: none fails */
 };
 
-/* That of number 0 ends its first run when that of number 1 has ended. */
+/* Likewise number 0, when number 1 of the next thread's is over. */
 static int order_several(void *ctx, struct pipeline_run *run, size_t number)
 {
 	struct firsts_state *f = ctx;
@@ -122,7 +123,8 @@ static int order_several(void *ctx, struct pipeline_run *run, size_t number)
 
 	assert_true(number < ARRAY_SIZE(f->v));
 	assert_int_equal(one->at_it++, 0);
-	while (!number && !one->runs && !f->v[1].runs && pipeline_workers() > 1)
+	while (!number && one->runs == PIPELINE_SLOTS - 1 && f->v[1].runs <= PIPELINE_SLOTS &&
+	       pipeline_workers() > 1)
 		sched_yield();
 	for (size_t i = 0; i < run->records.n; i++) {
 		assert_true(run->records.v[i].ts > one->ts);
