@@ -109,6 +109,7 @@ int reader_body(struct reader *r, uint64_t offset, uint64_t len, bool zipped, st
 }
 
 #define CHUNK_MAX (64u << 20)
+#define AHEAD	  (16u << 10) /* bytes that are read at once at least: most chunks are smaller */
 
 struct reader_block {
 	atomic_uint holders;
@@ -125,8 +126,9 @@ struct reader_pages {
 	uint64_t unpacked; /* bytes of the pages before `at` */
 	bool zipped;
 	uint32_t chunks, all_chunks; /* left in the file; in total */
-	uint8_t *packed;
-	size_t packed_room;
+	uint8_t *packed;	     /* bytes of the file from packed_at on */
+	uint64_t packed_at;
+	size_t packed_len, packed_room;
 	struct reader_block *block; /* NULL: none yet */
 	size_t block_at;	    /* of the next page in it; bytes */
 };
@@ -203,18 +205,40 @@ static int next_plain(struct reader_pages *p)
 	return ret ? ret : 1;
 }
 
+/* The bytes of the file at p->at, which are good until the next call, and perhaps some that follow. */
+static int packed_bytes(struct reader_pages *p, size_t len, const uint8_t **bytes)
+{
+	uint64_t left = p->r->size > p->at ? p->r->size - p->at : 0;
+	size_t n = len > AHEAD ? len : left < AHEAD ? (size_t)left : AHEAD;
+	int ret = 0;
+
+	if (p->at < p->packed_at || p->at - p->packed_at > p->packed_len ||
+	    len > p->packed_len - (p->at - p->packed_at)) {
+		p->packed_len = 0;
+		p->packed_at = p->at;
+		ret = len > left ? -EBADMSG : array_room(&p->packed, &p->packed_room, n, 1);
+		if (!ret && (ret = reader_read(p->r, p->at, p->packed, n)) && ret != -ENOMEM && n > len)
+			ret = reader_read(p->r, p->at, p->packed, n = len);
+		p->packed_len = ret ? 0 : n;
+	}
+	*bytes = p->packed + (p->at - p->packed_at);
+	return ret;
+}
+
 /* u32 compressed, u32 plain size, data: the two sizes. 1, 0: the end. */
 static int next_head(struct reader_pages *p, uint32_t head[2])
 {
+	const uint8_t *bytes;
 	int ret;
 
 	if (!p->chunks)
 		return 0;
 	if (p->end - p->at < 2 * sizeof(*head))
 		return -EBADMSG;
-	ret = reader_read(p->r, p->at, head, 2 * sizeof(*head));
+	ret = packed_bytes(p, 2 * sizeof(*head), &bytes);
 	if (ret)
 		return ret;
+	memcpy(head, bytes, 2 * sizeof(*head));
 	p->at += 2 * sizeof(*head);
 	if (head[0] > p->end - p->at || head[0] > CHUNK_MAX || head[1] > CHUNK_MAX || !head[1] ||
 	    head[1] % p->page_size)
@@ -224,16 +248,17 @@ static int next_head(struct reader_pages *p, uint32_t head[2])
 
 static int next_chunk(struct reader_pages *p)
 {
-	uint32_t head[2];
+	const uint8_t *bytes;
+	uint32_t head[2] = { 0 };
 	int ret = next_head(p, head);
 
 	if (ret != 1)
 		return ret;
-	ret = array_room(&p->packed, &p->packed_room, head[0], 1) ?: new_block(p, head[1]);
+	ret = new_block(p, head[1]);
 	if (ret)
 		return ret;
-	ret = reader_read(p->r, p->at, p->packed, head[0])
-		      ?: unzip(p->r->unzips, p->packed, head[0], p->block->data, head[1]);
+	ret = packed_bytes(p, head[0], &bytes)
+		      ?: unzip(p->r->unzips, bytes, head[0], p->block->data, head[1]);
 	if (ret)
 		return empty_block(p, ret);
 	p->at += head[0];
@@ -245,7 +270,7 @@ static int next_chunk(struct reader_pages *p)
 /* Passes over the chunks before the one with that page. */
 static int seek_chunk(struct reader_pages *p, uint64_t page)
 {
-	uint32_t head[2];
+	uint32_t head[2] = { 0 };
 	int ret;
 
 	if (page < p->unpacked) {
