@@ -462,10 +462,11 @@ demo-replay:
 	$(Q)tests/demo-replay
 
 # BENCH="-q read memory" and the like: tests/bench/run says what there is
-bench: $(if $(BENCH),,lab)
+BENCH_IN_LAB := $(if $(BENCH),$(filter record load hypertrace,$(BENCH)),all)
+bench: $(if $(BENCH_IN_LAB),lab)
 	$(Q)tests/deps check
 	$(Q)$(MAKE_HERE) all benches tools
-	$(Q)$(if $(BENCH),,$(MAKE_ARM64))
+	$(Q)$(if $(BENCH_IN_LAB),$(MAKE_ARM64))
 	$(Q)O=$(O) tests/bench/run $(BENCH)
 
 # ---- install -----------------------------------------------------------------
