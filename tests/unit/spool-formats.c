@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The event formats of a spool as its file has them: rewritten, left out, left alone; nothing is leaked. */
+/* The event formats of a spool as its file has them: rewritten, left out, left alone; nothing is leaked. And
+ * the kernel's symbols. */
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "spool-fixture.h"
 
+#include "base/files.h"
+#include "file/dat/reader.h"
 #include "record/drain/spool-to-dat.h"
+#include "record/drain/system-metadata.h"
 
 #define HEAD                                                                                                 \
 	"name: e\nID: 700\nformat:\n"                                                                        \
@@ -56,10 +62,67 @@ static void test_mended(void **state)
 	buf_release(&all);
 }
 
+/* Reads the kernel's symbols of the file that the spool makes. */
+static void expect_symbols(struct fixture *f, const char *version, const char *compression,
+			   const struct buf *want)
+{
+	char path[128];
+	struct dat_from_spool_opts o = { .output = path };
+	struct reader *r;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.%s.dat", f->base, version, compression);
+	assert_int_equal(spool_set(f->s, "version", version), 0);
+	assert_int_equal(spool_set(f->s, "compression", compression), 0);
+	assert_int_equal(dat_from_spool(f->s, &o), 0);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(reader_open(&r, fd, NULL), 0);
+	assert_int_equal(reader_info(r)->kallsyms.len, want->len);
+	if (want->len)
+		assert_memory_equal(reader_info(r)->kallsyms.data, want->data, want->len);
+	reader_close(r);
+	close(fd);
+}
+
+/* Symbols are kept compressed: the file has them as they were, compressed or not; a damaged text makes none.
+ */
+static void test_symbols(void **state)
+{
+	static const char page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				   "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				   "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+	struct fixture *f = *state;
+	struct buf symbols = { 0 }, kept = { 0 }, none = { 0 };
+	char path[128];
+
+	for (unsigned int i = 0; i < 20000; i++)
+		buf_printf(&symbols, "ffff8000%08x T function_%u\n", i * 64, i * i);
+	snprintf(path, sizeof(path), "mkdir %s/proc", f->base);
+	assert_int_equal(system(path), 0);
+	snprintf(path, sizeof(path), "%s/proc/kallsyms", f->base);
+	assert_int_equal(write_file_at(AT_FDCWD, path, symbols.data, symbols.len), 0);
+	assert_int_equal(spool_put_text(f->s, "header_page", page, strlen(page)), 0);
+	assert_int_equal(spool_put_text(f->s, "header_event", "x", 1), 0);
+	assert_int_equal(spool_put_text(f->s, "formats", "", 0), 0);
+	assert_int_equal(collect_symbols(f->s, f->base, NULL), 0);
+	assert_int_equal(spool_get_text(f->s, "kallsyms.zst", &kept), 0);
+	assert_true(kept.len < symbols.len / 2);
+	expect_symbols(f, "7", "zstd", &symbols);
+	expect_symbols(f, "7", "none", &symbols);
+	expect_symbols(f, "6", "none", &symbols);
+	for (size_t len = kept.len - 1; len; len /= 2) {
+		assert_int_equal(spool_put_text(f->s, "kallsyms.zst", kept.data, len), 0);
+		expect_symbols(f, "7", "zstd", &none);
+	}
+	buf_release(&symbols);
+	buf_release(&kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_mended, spool_setup, spool_teardown),
+		cmocka_unit_test_setup_teardown(test_symbols, spool_setup, spool_teardown),
 	};
 
 	return cmocka_run_group_tests_name("spool-formats", tests, NULL, NULL);

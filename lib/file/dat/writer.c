@@ -432,6 +432,24 @@ static int v7_put_section(struct v7 *v, uint16_t id, bool zip, const char *desc,
 	return v->w->out.err;
 }
 
+/* Several frames are one to readers: the text's length, which comes first in the section, has its own. */
+static int v7_put_symbols(struct v7 *v, const char *desc)
+{
+	const struct dat_zipped *z = &v->w->f->symbols;
+	struct dat_out *o = &v->w->out;
+	uint8_t length[ZSTD_COMPRESSBOUND(sizeof(z->plain))];
+	size_t n = ZSTD_compressCCtx(v->w->zip, length, sizeof(length), &z->plain, sizeof(z->plain), 1);
+
+	if (ZSTD_isError(n))
+		return -EIO;
+	section_head(v, DAT_KALLSYMS, true, desc, 8 + n + z->len);
+	dat_out_u32(o, (uint32_t)(n + z->len));
+	dat_out_u32(o, z->plain + (uint32_t)sizeof(z->plain));
+	dat_out_write(o, length, n);
+	dat_out_write(o, z->data, z->len);
+	return o->err;
+}
+
 /* pad: empty pages after those of the last CPU that has any. */
 static int v7_put_buffer(struct v7 *v, const struct dat_buffer *b, uint64_t pad)
 {
@@ -529,7 +547,10 @@ static int dat_write_v7(struct dat_writer *w)
 		uint64_t place = o->pos;
 		struct buf body = { 0 };
 
-		ret = dat_part(f, id, &body) ?: v7_put_section(&v, id, true, desc[id], &body);
+		if (id == DAT_KALLSYMS && f->symbols.len)
+			ret = v7_put_symbols(&v, desc[id]);
+		else
+			ret = dat_part(f, id, &body) ?: v7_put_section(&v, id, true, desc[id], &body);
 		buf_release(&body);
 		dat_add_option(&v.options, id, &place, sizeof(place));
 	}
@@ -581,6 +602,11 @@ bool dat_writes_option(uint16_t id)
 	       (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT);
 }
 
+bool dat_zips(const struct dat_file *f)
+{
+	return f->version == 7 && (!f->compression || strcmp(f->compression, "none"));
+}
+
 static int writer_check(const struct dat_file *f)
 {
 	const struct dat_text one[] = { f->header_page, f->header_event, f->kallsyms, f->printk,
@@ -592,6 +618,8 @@ static int writer_check(const struct dat_file *f)
 	    strcmp(f->compression, "none"))
 		return -ENOTSUP;
 	if (!page_size_ok(f->page_size) || (f->n_buffers && !f->buffers))
+		return -EINVAL;
+	if (f->symbols.len && !dat_zips(f))
 		return -EINVAL;
 	if (!f->header_page.len || !f->header_event.len || !texts_ok(one, ARRAY_SIZE(one)) ||
 	    !texts_ok(f->ftrace, f->n_ftrace))
@@ -642,7 +670,7 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 	w.pages = malloc(chunk + 1);
 	w.zipped = malloc(w.zipped_cap + 1);
 	ret = w.pages && w.zipped ? dat_out_init(&w.out, fd) : -ENOMEM;
-	if (!ret && f->version == 7 && (!f->compression || strcmp(f->compression, "none"))) {
+	if (!ret && dat_zips(f)) {
 		w.zip = ZSTD_createCCtx();
 		ret = w.zip ? 0 : -ENOMEM;
 	}

@@ -40,6 +40,13 @@ struct dat_system {
 	} * formats;
 };
 
+/* A text as a zstd frame. */
+struct dat_zipped {
+	const uint8_t *data;
+	size_t len;
+	uint32_t plain; /* bytes of the text */
+};
+
 struct dat_option {
 	uint16_t id;
 	const void *data;
@@ -90,6 +97,7 @@ struct dat_file {
 	const struct dat_system *systems;
 	size_t n_systems;
 	struct dat_text kallsyms, printk, cmdlines; /* may be empty */
+	struct dat_zipped symbols; /* in place of kallsyms, only where the file is compressed */
 	struct dat_buffer *buffers;
 	size_t n_buffers;
 	const struct dat_option *options; /* written as given, in addition to the writer's own */
@@ -102,6 +110,9 @@ struct dat_file {
 	void (*progress)(void *ctx, uint64_t done, uint64_t total); /* bytes of pages, or NULL */
 	void *progress_ctx;
 };
+
+/* True if the file will be compressed. */
+bool dat_zips(const struct dat_file *f);
 
 /*
  * Writes to fd (a new, seekable file, from its start). On error what was written is of no use. -ENOSPC and

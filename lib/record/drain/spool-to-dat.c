@@ -3,6 +3,8 @@
  * From a spool to a trace.dat, in the order in which the file is made: event formats, texts, buffers,
  * options; then the writer has it all. Nothing in the spool is changed.
  */
+#include <zstd.h>
+
 #include "base/cursor.h"
 #include "base/outfile.h"
 #include "file/dat/options.h"
@@ -235,7 +237,15 @@ void spool_formats_release(struct spool_formats *f)
 	*f = (struct spool_formats){ 0 };
 }
 
-enum { TEXT_HEADER_PAGE, TEXT_HEADER_EVENT, TEXT_KALLSYMS, TEXT_PRINTK, TEXT_CMDLINES, N_TEXTS };
+enum {
+	TEXT_HEADER_PAGE,
+	TEXT_HEADER_EVENT,
+	TEXT_KALLSYMS,
+	TEXT_PRINTK,
+	TEXT_CMDLINES,
+	TEXT_SYMBOLS,
+	N_TEXTS
+};
 
 /* A file, and everything that it points to. */
 struct dat_job {
@@ -257,13 +267,46 @@ static int load_text(struct dat_job *j, const char *name, struct buf *out, bool 
 	return ret ? log_fail_errno(j->log, ret, "%s/texts/%s", spool_dir(j->spool), name) : 0;
 }
 
+/* "kallsyms.zst", where the spool has it: as it is, or unpacked for a file that is not compressed. */
+static int job_add_symbols(struct dat_job *j)
+{
+	struct buf *zipped = &j->texts[TEXT_SYMBOLS], *text = &j->texts[TEXT_KALLSYMS];
+	struct dat_zipped z = { 0 };
+	struct cursor c;
+	int ret = load_text(j, "kallsyms.zst", zipped, false);
+
+	if (ret || !zipped->len)
+		return ret;
+	c = cursor_at(zipped->data, zipped->len);
+	z.plain = cursor_u32(&c);
+	z.len = cursor_left(&c);
+	z.data = cursor_take(&c, z.len);
+	if (ZSTD_findFrameCompressedSize(z.data, z.len) != z.len) { /* the machine may have died meanwhile */
+		log_warn(j->log, "%s/texts/kallsyms.zst is damaged: the kernel's symbols are left out",
+			 spool_dir(j->spool));
+		return 0;
+	}
+	if (dat_zips(&j->file)) {
+		j->file.symbols = z;
+		return 0;
+	}
+	text->len = 0;
+	if (!buf_room(text, z.plain))
+		return -ENOMEM;
+	if (ZSTD_decompress(text->data, z.plain, z.data, z.len) != z.plain)
+		return -EBADMSG;
+	text->len = z.plain;
+	j->file.kallsyms = (struct dat_text){ .data = (char *)text->data, .len = text->len };
+	return 0;
+}
+
 static int job_add_texts(struct dat_job *j)
 {
 	const struct {
 		const char *name;
 		struct dat_text *out;
 		bool needed;
-	} texts[N_TEXTS] = {
+	} texts[TEXT_SYMBOLS] = {
 		[TEXT_HEADER_PAGE] = { "header_page", &j->file.header_page, true },
 		[TEXT_HEADER_EVENT] = { "header_event", &j->file.header_event, true },
 		[TEXT_KALLSYMS] = { "kallsyms", &j->file.kallsyms, false },
@@ -274,7 +317,7 @@ static int job_add_texts(struct dat_job *j)
 	bool ftrace;
 	int ret;
 
-	for (size_t i = 0; i < N_TEXTS; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct buf *text = &j->texts[i];
 
 		ret = load_text(j, texts[i].name, text, texts[i].needed);
@@ -282,7 +325,7 @@ static int job_add_texts(struct dat_job *j)
 			return ret;
 		*texts[i].out = (struct dat_text){ .data = text->len ? buf_str(text) : "", .len = text->len };
 	}
-	ret = spool_formats_load(&j->formats, j->spool, j->log);
+	ret = job_add_symbols(j) ?: spool_formats_load(&j->formats, j->spool, j->log);
 	if (ret)
 		return ret;
 	/* "ftrace" goes to its own place in the file */

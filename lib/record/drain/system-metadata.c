@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Texts into the spool: event formats, symbols and names, of tracefs and /proc or of another trace.dat. */
 #include "record/drain/system-metadata.h"
+
+#include <zstd.h>
+
 #include "base/cursor.h"
+#include "base/files.h"
 #include "record/clock/counter.h"
 
 #define FORMAT_MAX (1u << 20)
@@ -92,13 +96,58 @@ int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
 	return ret ?: error;
 }
 
+/* Appends the file's bytes as one frame. *plain: their number. */
+static int zip_file(int fd, ZSTD_CCtx *zip, struct buf *out, uint32_t *plain)
+{
+	uint8_t chunk[16384];
+	ssize_t n;
+
+	do {
+		ZSTD_inBuffer in = { .src = chunk };
+		size_t left;
+
+		n = read_all(fd, chunk, sizeof(chunk));
+		if (n < 0 || *plain > NAMES_MAX)
+			return n < 0 ? (int)n : -EFBIG;
+		*plain += (uint32_t)n;
+		in.size = (size_t)n;
+		do {
+			ZSTD_outBuffer to = { .dst = buf_room(out, sizeof(chunk)), .size = sizeof(chunk) };
+
+			if (!to.dst)
+				return -ENOMEM;
+			left = ZSTD_compressStream2(zip, &to, &in, n ? ZSTD_e_continue : ZSTD_e_end);
+			if (ZSTD_isError(left))
+				return -EIO;
+			out->len += to.pos;
+		} while (n ? in.pos < in.size : left);
+	} while (n);
+	return 0;
+}
+
 int collect_symbols(struct spool *spool, const char *root, const struct log *log)
 {
 	char *path = str_printf("%s/proc/kallsyms", root ? root : "");
-	int ret = path ? keep_names(AT_FDCWD, path, "kallsyms", spool, log) : -ENOMEM;
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, ret = !path ? -ENOMEM : fd < 0 ? -errno : 0;
+	ZSTD_CCtx *zip = ZSTD_createCCtx();
+	struct buf out = { 0 };
+	uint32_t plain = 0;
 
+	buf_add(&out, &plain, sizeof(plain));
+	if (!ret && (!zip || ZSTD_isError(ZSTD_CCtx_setParameter(zip, ZSTD_c_compressionLevel, 1))))
+		ret = -ENOMEM;
+	ret = ret ?: zip_file(fd, zip, &out, &plain) ?: buf_status(&out);
+	if (!ret && plain) { /* a kernel may have none */
+		memcpy(out.data, &plain, sizeof(plain));
+		ret = spool_put_text(spool, "kallsyms.zst", out.data, out.len);
+	}
+	if (ret && ret != -ENOSPC && ret != -ENOENT)
+		log_warn(log, "cannot read %s: %s; names are left out", path ?: "kallsyms", errno_text(ret));
+	fd_close(&fd);
+	ZSTD_freeCCtx(zip);
+	buf_release(&out);
 	free(path);
-	return ret;
+	return ret == -ENOSPC ? ret : 0;
 }
 
 int collect_pids(struct spool *spool, const int *pids, size_t n)
