@@ -156,7 +156,7 @@ static void stream_stamp(struct stream *s)
 	s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
 }
 
-/* To the next in s->v, there is one, that is of an event that is wanted, or to the last one. */
+/* To the next of s->v (there is one) whose event is wanted, or to the last of them. */
 static inline void stream_forward(struct stream *s)
 {
 	do

@@ -73,9 +73,9 @@ const struct merge_stream *merge_stream_at(const struct merge *m, size_t stream)
  */
 void merge_from(struct merge *m, uint64_t ts);
 /*
- * Before anything is taken: of that input, only events with wanted[id], an array of n that stays the caller's,
- * have to come. Of others the first and last of a CPU, and those beside a loss or a pause, do as well, and
- * further ones may.
+ * Before anything is taken: of that input, only events with wanted[id], an array of n that stays the
+ * caller's, have to come, also from merge_ahead(). Of others the first and last of a CPU, and those beside a
+ * loss or a pause, do as well, and further ones may.
  */
 void merge_events(struct merge *m, size_t input, const bool *wanted, size_t n);
 /*

@@ -131,8 +131,7 @@ size_t pipeline_workers(void)
 	return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (size_t)n;
 }
 
-/* A thread's runs, which it alone works on: what one core wrote costs another one more to read than to make.
- */
+/* A thread's runs, which it alone works on: what one core wrote costs another more to read than to make. */
 struct worker {
 	OWN_LINE struct slot {
 		struct pipeline_run run;

@@ -92,12 +92,10 @@ static int live_load(struct live *l, const char *output, const struct log *log)
 
 		return state ? -ENOENT : -EAGAIN;
 	}
-	ret = dat_job_open(&l->job, l->spool, log);
+	ret = dat_job_open(&l->job, l->spool, true, log);
 	if (ret)
 		return ret == -ENOENT ? -EAGAIN : ret;
 	l->file = dat_job_file(l->job);
-	l->file->version = 7;
-	l->file->compression = "none";
 	/* the page layout of each buffer: ours or the kernel's */
 	ret = spool_page_layout(l->spool, &kernel);
 	if (ret)

@@ -479,7 +479,7 @@ static int job_add_options(struct dat_job *j)
 	return ret;
 }
 
-int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log)
+int dat_job_open(struct dat_job **out, struct spool *spool, bool plain, const struct log *log)
 {
 	struct dat_job *j = calloc(1, sizeof(*j));
 	const char *compression = spool_get(spool, "compression");
@@ -489,8 +489,8 @@ int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *lo
 		return -ENOMEM;
 	j->spool = spool;
 	j->log = log;
-	j->file.version = (int)spool_get_number(spool, "version", 7);
-	j->file.compression = compression ? compression : "zstd";
+	j->file.version = plain ? 7 : (int)spool_get_number(spool, "version", 7);
+	j->file.compression = plain ? "none" : compression ? compression : "zstd";
 	j->file.page_size = (uint32_t)spool_get_number(spool, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
 	ret = job_add_texts(j) ?: job_add_buffers(j) ?: job_add_options(j);
 	if (ret)
@@ -541,7 +541,7 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)
 {
 	char *output = o->output ? strdup(o->output) : spool_output(spool);
 	struct dat_job *j = NULL;
-	int ret = output ? dat_job_open(&j, spool, o->log) : -EBADMSG;
+	int ret = output ? dat_job_open(&j, spool, false, o->log) : -EBADMSG;
 
 	if (ret)
 		log_err(o->log, "'%s' cannot be made into a trace file: %s", spool_dir(spool),

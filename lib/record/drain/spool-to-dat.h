@@ -34,10 +34,11 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
 
 /*
  * A file as dat_from_spool() would write it now: for readers of a running recording (live.h), who choose the
- * pages. The spool must outlive it. -ENOENT: formats, or files of pages, are still to be made.
+ * pages; plain: without compression. The spool must outlive it. -ENOENT: formats, or files of pages, are
+ * still to be made.
  */
 struct dat_job;
-int dat_job_open(struct dat_job **out, struct spool *spool, const struct log *log);
+int dat_job_open(struct dat_job **out, struct spool *spool, bool plain, const struct log *log);
 struct dat_file *dat_job_file(struct dat_job *j);
 /* dat_options_add to its options. */
 int dat_job_add_option(struct dat_job *j, uint16_t id, const void *data, size_t len);

@@ -9,8 +9,8 @@
  * Copies the texts that a trace.dat needs from tracefs and /proc to the spool.
  *
  * Before the recording: header_page, header_event, and "formats": for each event a line "SYSTEM LENGTH" and
- * the format text, the ftrace system first. After it: kallsyms.zst (u32 length, and the text as a zstd frame; or
- * kallsyms, of another trace.dat), printk_formats, saved_cmdlines.
+ * the format text, the ftrace system first. After it: kallsyms.zst (u32 length, and the text as a zstd frame;
+ * or kallsyms, of another trace.dat), printk_formats, saved_cmdlines.
  */
 
 /* Adds an event's to the text "formats". */
