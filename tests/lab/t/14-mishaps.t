@@ -111,7 +111,7 @@ reports "$out/full.dat" 'hyp_enter: ' "report reads it"
 n=$(datdump "$out/full.dat" | wc -l)
 at_least "$n" 1000 "what was recorded until then is in it ($n events)"
 
-full 4500k '--compression none'
+full 5m '--compression none'
 refused "what was recorded is kept in .*small/full.dat.spool" "a disk too small for the file: that is said"
 is "$output" full.dat.spool "the spool is kept, and nothing else"
 reports "$out/full.dat" 'hyp_enter: ' "recover -o elsewhere makes a file of it"
