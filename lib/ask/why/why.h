@@ -126,7 +126,7 @@ struct finding_stretch {
  */
 #define FINDING_STORM 2000
 struct finding {
-	char what[200];
+	char what[320];
 	uint64_t lost, n;		/* ns, and stretches, of all vCPUs */
 	double share;			/* of the time of the vCPU that lost the greatest */
 	char vcpu[64];			/* that one */
