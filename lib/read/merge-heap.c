@@ -22,7 +22,7 @@ struct stream {
 	struct page_layout layout;
 	const struct pauses *pauses; /* NULL: none */
 	bool simple;		     /* all times are wanted, without pauses, and times only add */
-	const bool *events;	     /* by id, those that are wanted; NULL: all */
+	const uint32_t *events;	     /* by id, not 0: it is wanted; NULL: all are */
 	size_t n_events;
 	OWN_LINE struct reader_pages *pages;
 	struct page_reader page;
@@ -457,7 +457,7 @@ void merge_from(struct merge *m, uint64_t ts)
 	m->from = ts;
 }
 
-void merge_events(struct merge *m, size_t input, const bool *wanted, size_t n)
+void merge_events(struct merge *m, size_t input, const uint32_t *wanted, size_t n)
 {
 	for (size_t i = 0; i < m->n_streams; i++) {
 		struct stream *s = &m->streams[i];

@@ -73,11 +73,11 @@ const struct merge_stream *merge_stream_at(const struct merge *m, size_t stream)
  */
 void merge_from(struct merge *m, uint64_t ts);
 /*
- * Before anything is taken: of that input, only events with wanted[id], an array of n that stays the
- * caller's, have to come, also from merge_ahead(). Of others the first and last of a CPU, and those beside a
+ * Before anything is taken: of that input, only events whose wanted[id] is not 0 (an array of n that stays
+ * the caller's) have to come, also from merge_ahead(). Of others the first and last of a CPU, and those beside a
  * loss or a pause, do as well, and further ones may.
  */
-void merge_events(struct merge *m, size_t input, const bool *wanted, size_t n);
+void merge_events(struct merge *m, size_t input, const uint32_t *wanted, size_t n);
 /*
  * Before anything is taken: both ends of a pause between two records of a CPU come by themselves, as records
  * of no bytes, at their time: one with `gap`, one with `paused`. Else the two records have these.

@@ -236,7 +236,7 @@ static void test_runs(void **state)
 /* Without an event: what is beside a loss, and each CPU's first and last, are there; so is all of the other. */
 static void test_events(void **state)
 {
-	const bool asked[KVM_EXIT + 1] = { [KVM_EXIT] = true };
+	const uint32_t asked[KVM_EXIT + 1] = { [KVM_EXIT] = 1 };
 	struct fixture *x = *state;
 	struct pages *top = add_buffer(x, "", 4096, 1), *hyp = add_buffer(x, "hyp", 4096, 1);
 	struct merge_run run = { 0 };

@@ -17,7 +17,6 @@ struct latency_input {
 	struct latency_source *v;    /* by event; later points first */
 	size_t n;
 	uint32_t *first; /* by the event's id: 1 + index of its first; 0: none */
-	bool *asked;	 /* by the event's id: it has one */
 	size_t n_ids;
 	bool wanted[2];	 /* events of the kernel, of the hypervisor: which losses matter */
 	uint32_t points; /* a bit for each that it has events of */

@@ -151,17 +151,14 @@ static int latency_terms_open(struct latency *l, const struct log *log)
 		v->matches = calloc(l->plan->n_terms, sizeof(*v->matches));
 		v->n_ids = l->in->v[i].n_known;
 		v->first = calloc(v->n_ids + 1, sizeof(*v->first));
-		v->asked = calloc(v->n_ids + 1, sizeof(*v->asked));
-		if (!v->matches || !v->first || !v->asked)
+		if (!v->matches || !v->first)
 			return -ENOMEM;
 		for (size_t k = 0; k < l->plan->n_terms && !ret; k++)
 			ret = latency_add_term(l, i, k, log);
 		if (v->n)
 			qsort(v->v, v->n, sizeof(*v->v), latency_compare);
-		for (size_t k = v->n; k-- > 0 && !ret;) {
+		for (size_t k = v->n; k-- > 0 && !ret;)
 			v->first[v->v[k].id] = (uint32_t)k + 1;
-			v->asked[v->v[k].id] = true;
-		}
 		/* filters ask for tasks' names: libtraceevent sorts them when the first is asked for */
 		tep_data_comm_from_pid(l->in->v[i].tep, 0);
 	}
@@ -323,7 +320,7 @@ static int latency_pass(struct latency *l)
 	size_t n = latency_parts(l, parts);
 
 	for (size_t i = 0; i < l->in->n && !l->plan->queues; i++)
-		merge_events(l->t->merge, i, l->v[i].asked, l->v[i].n_ids);
+		merge_events(l->t->merge, i, l->v[i].first, l->v[i].n_ids);
 	return pass_read(l->t, NULL, parts, n);
 }
 
@@ -448,7 +445,6 @@ void latency_close(struct latency *l)
 		free(v->matches);
 		free(v->v);
 		free(v->first);
-		free(v->asked);
 	}
 	free(l->v);
 	for (size_t i = 0; i < l->plan->n_terms; i++)
