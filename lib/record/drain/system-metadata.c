@@ -78,14 +78,18 @@ int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spo
 	return ret;
 }
 
-static int keep_names(int dirfd, const char *path, const char *name, struct spool *spool,
-		      const struct log *log)
+/* ret: of reading and keeping path. Without them a recording is still one; -ENOSPC: no room for them. */
+static int names_kept(const char *path, int ret, const struct log *log)
 {
-	int ret = keep_file(dirfd, path, name, NAMES_MAX, spool);
-
 	if (ret && ret != -ENOSPC && ret != -ENOENT)
 		log_warn(log, "cannot read %s: %s; names are left out", path, errno_text(ret));
 	return ret == -ENOSPC ? ret : 0;
+}
+
+static int keep_names(int dirfd, const char *path, const char *name, struct spool *spool,
+		      const struct log *log)
+{
+	return names_kept(path, keep_file(dirfd, path, name, NAMES_MAX, spool), log);
 }
 
 int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
@@ -141,13 +145,12 @@ int collect_symbols(struct spool *spool, const char *root, const struct log *log
 		memcpy(out.data, &plain, sizeof(plain));
 		ret = spool_put_text(spool, "kallsyms.zst", out.data, out.len);
 	}
-	if (ret && ret != -ENOSPC && ret != -ENOENT)
-		log_warn(log, "cannot read %s: %s; names are left out", path ?: "kallsyms", errno_text(ret));
+	ret = names_kept(path ?: "kallsyms", ret, log);
 	fd_close(&fd);
 	ZSTD_freeCCtx(zip);
 	buf_release(&out);
 	free(path);
-	return ret == -ENOSPC ? ret : 0;
+	return ret;
 }
 
 int collect_pids(struct spool *spool, const int *pids, size_t n)
