@@ -23,6 +23,17 @@ static inline uint8_t *pb_varint(uint8_t *at, uint64_t v)
 	return at;
 }
 
+/* The head of n bytes; a number; at most 2 * PB_VARINT_MAX bytes each. */
+static inline uint8_t *pb_head(uint8_t *at, unsigned int field, size_t n)
+{
+	return pb_varint(pb_varint(at, (uint64_t)field << 3 | PB_LEN), n);
+}
+
+static inline uint8_t *pb_field(uint8_t *at, unsigned int field, uint64_t v)
+{
+	return pb_varint(pb_varint(at, (uint64_t)field << 3 | PB_VARINT), v);
+}
+
 /* A tag, and the number behind it. */
 static inline void pb_tagged(struct buf *b, uint64_t tag, uint64_t v)
 {

@@ -290,6 +290,18 @@ Guest vm > vCPU 0 | end 3600
 Guest vm > vCPU 0 | begin 4000 not recorded TRAP DABT_LOW (reason="TRAP" class="DABT_LOW" pc=4100)
 Guest vm > vCPU 0 | end 6000' "Perfetto: what vCPUs do, by KVM and by the hypervisor"
 
+# 16,384 texts of a machine have numbers in its packets; those of further syndromes are written in full
+syndromes() { # FIRST LAST
+	perl -e 'printf "%d 1 0 hyp:hyp_enter\n%d 1 0 host_mem_abort\t0x%x\t0\n%d 1 0 hyp:hyp_exit\n", 10 * $_, 10 * $_ + 1,
+		0x62000000 + 2 * $_, 10 * $_ + 2 for $ARGV[0] .. $ARGV[1]' "$@" | sed '1i buffer hyp' | make_trace "$tmp/many.dat"
+	perfetto "$tmp/many.dat" | tracks | grep -o 'syndrome="[^"]*"'
+}
+{ syndromes 1 8500 && syndromes 8501 17000; } >"$tmp/halves"
+syndromes 1 17000 >"$tmp/whole"
+same "$tmp/whole" "$tmp/halves" "Perfetto: more texts than have numbers"
+is "$(sort -u "$tmp/whole" | wc -l) $(inflate "$tmp/out" | protoc --decode=perfetto.protos.Trace -I tests tests/integration/perfetto.proto |
+	grep -c ' iid: ')" "17000 16384" "... each another, and so many have numbers"
+
 # A task of the host that has a vCPU's CPU, a guest's task that is robbed of its time by it, and what an exit was for
 make_trace "$tmp/states.dat" <<'E'
 id 11

@@ -41,7 +41,7 @@ static void find_message(struct pf_event *e)
 		e->number = m->number;
 }
 
-static void event_fields(struct perfetto *pf, struct pf_event *e)
+static void event_fields(struct perfetto *pf, size_t input, struct pf_event *e)
 {
 	static const char code[] = "ip parent_ip func function caller call_site";
 	static const char hex[] = "esr addr from to func_id device";
@@ -56,13 +56,17 @@ static void event_fields(struct perfetto *pf, struct pf_event *e)
 	if (!e->fields || !e->known)
 		return;
 	for (const struct tep_format_field *f = e->event->format.fields; f; f = f->next) {
+		struct pf_field *field = &e->fields[e->n_fields++];
+
+		*field = (struct pf_field){ .format = f,
+					    .load = field_load(f),
+					    .name = arena_text(a, f->name, strlen(f->name)),
+					    .is_code = words_have(code, f->name),
+					    .is_hex = words_have(hex, f->name) };
+		field->name_len = strlen(field->name);
 		snprintf(arg, sizeof(arg), "%s.%s", e->event->name, f->name);
-		e->fields[e->n_fields++] = (struct pf_field){ .format = f,
-							      .load = field_load(f),
-							      .name = arena_text(a, f->name, strlen(f->name)),
-							      .arg = arena_text(a, arg, sizeof(arg)),
-							      .is_code = words_have(code, f->name),
-							      .is_hex = words_have(hex, f->name) };
+		if (e->role == PF_OF_HYP)
+			field->arg = pf_label(pf, input, PF_LABEL_ARG, arg);
 	}
 }
 
@@ -100,7 +104,7 @@ const struct pf_event *pf_event(struct perfetto *pf, size_t input, unsigned int 
 	e->event = k->event;
 	e->name = arena_text(&pf->kept, k->event->name, strlen(k->event->name));
 	e->role = event_role(k);
-	event_fields(pf, e);
+	event_fields(pf, input, e);
 	e->pc = find_load(e, "vcpu_pc");
 	e->esr = find_load(e, e->role == PF_KVM_FAULT ? "hsr" : "esr");
 	e->address = find_load(e, "ipa");
@@ -116,8 +120,6 @@ const struct pf_event *pf_event(struct perfetto *pf, size_t input, unsigned int 
 	find_message(e);
 	return e;
 }
-
-static const char *const kinds[] = { [PF_CROSVM] = "crosvm", [PF_GUEST_MARK] = "hypertrace" };
 
 /* A thread, or a guest's client: by the index of its source. */
 struct pf_marker {
@@ -145,7 +147,7 @@ static uint64_t marker_track(struct perfetto *pf, const struct mark_place *at, e
 	if (!*track) {
 		/* the task's name by the file's table */
 		comm = tep_is_pid_registered(tep, number) ? tep_data_comm_from_pid(tep, number) : NULL;
-		parent = pf_parent(pf, s->machine, 0, kind, kinds[kind]);
+		parent = pf_parent(pf, s->machine, 0, kind, kind == PF_CROSVM ? "crosvm" : "hypertrace");
 		*track = pf_track(
 			pf, s->machine, parent,
 			m->client ?: arena_printf(&pf->arena, "%s %d", comm ? comm : "thread", number),
@@ -155,11 +157,12 @@ static uint64_t marker_track(struct perfetto *pf, const struct mark_place *at, e
 }
 
 static void marker_put(struct perfetto *pf, const struct pf_record *r, struct pf_mark *p,
-		       const struct pf_args *args)
+		       struct pf_args *args)
 {
 	struct mark_place at;
 	struct span done;
 	uint64_t track;
+	enum pf_word category = p->kind == PF_CROSVM ? PF_WORD_CROSVM : PF_WORD_HYPERTRACE;
 	int ret;
 
 	p->mark.ts = r->ts;
@@ -183,11 +186,11 @@ static void marker_put(struct perfetto *pf, const struct pf_record *r, struct pf
 		return;
 	track = marker_track(pf, &at, p->kind);
 	if (ret && done.end == SPAN_BEGUN)
-		pf_put(pf, r->input, track, r->ts, PF_MOMENT, kinds[p->kind], p->whole, args);
+		pf_put(pf, r->input, track, r->ts, PF_MOMENT, category, PF_FULL(p->whole), args);
 	else if (ret)
-		pf_put(pf, r->input, track, r->ts, PF_END, NULL, NULL, NULL);
+		pf_put_end(pf, r->input, track, r->ts);
 	if (p->mark.begins)
-		pf_put(pf, r->input, track, r->ts, PF_BEGIN, kinds[p->kind], p->name, args);
+		pf_put(pf, r->input, track, r->ts, PF_BEGIN, category, PF_FULL(p->name), args);
 }
 
 void pf_marker_lost(struct perfetto *pf, const struct merge_record *m)
@@ -196,8 +199,7 @@ void pf_marker_lost(struct perfetto *pf, const struct merge_record *m)
 	struct span lost;
 
 	while (marks_lost(&pf->marks, gaps_buffer(&pf->gaps, m->stream), &at, &lost))
-		pf_put(pf, lost.machine, marker_track(pf, &at, PF_GUEST_MARK), m->ts, PF_END, NULL, NULL,
-		       NULL);
+		pf_put_end(pf, lost.machine, marker_track(pf, &at, PF_GUEST_MARK), m->ts);
 }
 
 static void crosvm_mark(struct perfetto *pf, const struct pf_record *r, const struct crosvm_line *line)
@@ -214,10 +216,10 @@ static void crosvm_mark(struct perfetto *pf, const struct pf_record *r, const st
 	struct pf_args *args = pf_args(pf);
 
 	if (line->category.p)
-		pf_arg_text(args, "category", line->category.p, line->category.len);
-	pf_arg_number(args, "id", PF_ARG_UINT, line->id);
+		pf_arg_text(args, PF_WORD(CATEGORY), line->category.p, line->category.len);
+	pf_arg_number(args, PF_WORD(ID), PF_ARG_UINT, line->id);
 	while (left.p && crosvm_arg(&left, &expr, &value))
-		pf_arg_text(args, arena_text(&pf->arena, expr.p, expr.len), value.p, value.len);
+		pf_arg_text(args, PF_FULL(arena_text(&pf->arena, expr.p, expr.len)), value.p, value.len);
 	marker_put(pf, r, &mark, args);
 }
 
@@ -238,9 +240,9 @@ static void perfetto_mark(struct perfetto *pf, const struct pf_record *r, uint64
 	if (!name && e->n_args)
 		name = arena_printf(&pf->arena, "%llu", (unsigned long long)e->arg[0]);
 	if (e->has_client)
-		pf_arg_number(args, "client", PF_ARG_UINT, e->client);
+		pf_arg_number(args, PF_WORD(CLIENT), PF_ARG_UINT, e->client);
 	if (e->has_cpu)
-		pf_arg_number(args, "cpu", PF_ARG_HEX, e->cpu);
+		pf_arg_number(args, PF_WORD(CPU), PF_ARG_HEX, e->cpu);
 	for (size_t i = 1; i < e->n_args; i++) {
 		const char *arg;
 
@@ -248,7 +250,7 @@ static void perfetto_mark(struct perfetto *pf, const struct pf_record *r, uint64
 		arg = mark_event_arg(pf->desc, e, i, &value);
 		snprintf(number, sizeof(number), "arg%zu", i + 1);
 		if (buf_str(&value))
-			pf_arg_text(args, arg ? arg : number, buf_str(&value), value.len);
+			pf_arg_text(args, PF_FULL(arg ? arg : number), buf_str(&value), value.len);
 	}
 	buf_release(&value);
 	mark.whole = arena_text(&pf->arena, name ? name : MARK_EVENT, 256);

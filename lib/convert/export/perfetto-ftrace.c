@@ -41,7 +41,7 @@ static void generic_field(struct buf *b, const struct pf_field *f, const struct 
 	const uint8_t *data;
 	uint64_t v;
 
-	pb_text(b, GENERIC_FIELD_NAME, f->name, strlen(f->name));
+	pb_bytes(b, GENERIC_FIELD_NAME, f->name, f->name_len);
 	if (f->load.kind == FIELD_NUMBER) {
 		bool there = field_load_number(&f->load, r->data, r->len, &v);
 		const char *symbol = there && f->is_code ? tep_find_function(f->format->event->tep, v) : NULL;

@@ -29,11 +29,19 @@ enum pf_role {
 	PF_OF_HYP /* the hypervisor's */
 };
 
+/* A text of slices, written by its number in its machine's packets; 0: in full. Both 0: there is none. */
+struct pf_label {
+	uint32_t number;
+	const char *text; /* good while the record is taken */
+};
+
 /* A field in the event's format, and how it is written. */
 struct pf_field {
 	const struct tep_format_field *format;
 	struct field_load load;
-	const char *name, *arg; /* UTF-8; arg: "EVENT.FIELD" */
+	const char *name; /* UTF-8 */
+	size_t name_len;
+	struct pf_label arg;	/* "EVENT.FIELD", of the hypervisor's */
 	bool is_code;		/* an address in the kernel's text, shown by name */
 	bool is_hex;		/* is read in hexadecimal */
 	unsigned int number;	/* in Perfetto's message of the event; 0: that has none */
@@ -127,6 +135,29 @@ enum pf_kept_kind {
 	PF_VCPU,
 	PF_GUEST_CPU,
 	PF_EXIT,
+	/* numbers of labels, pf_named(): of an ESR and of its class, of a call, pf_reason(), of a visit's
+	   `why` as the name of its slice, and of a state as perfetto-state.c's pf_state_text() takes it */
+	PF_ESR,
+	PF_CLASS,
+	PF_CALL,
+	PF_REASON,
+	PF_WHY,
+	PF_STATE,
+};
+
+/* Labels that every machine has from its first packet on, by number: categories, and names of arguments. */
+enum pf_word {
+	PF_WORD_HYP = 1, PF_WORD_VCPUS, PF_WORD_STOLEN, PF_WORD_CROSVM, PF_WORD_HYPERTRACE, PF_WORD_ADDR,
+	PF_WORD_BOUND, PF_WORD_BY, PF_WORD_CALL, PF_WORD_CATEGORY, PF_WORD_CLASS, PF_WORD_CLIENT,
+	PF_WORD_COARSE, PF_WORD_CPU, PF_WORD_END, PF_WORD_ESR, PF_WORD_ID, PF_WORD_LEFT_FOR, PF_WORD_PC,
+	PF_WORD_REASON, PF_WORD_SYNDROME, PF_WORD_TASK, PF_WORD_VCPU, PF_WORD_WOKEN_BY, PF_WORDS
+};
+
+/* Texts of an input that have numbers, 1 + the index. */
+struct pf_labels {
+	struct pf_text *v;
+	size_t n;
+	struct map map;
 };
 
 /* Shared by all parts. */
@@ -138,7 +169,7 @@ struct perfetto {
 	const struct mark_desc *desc;
 	struct arena arena;	   /* for one record */
 	struct pf_args args;	   /* pf_args() */
-	struct buf name;	   /* perfetto-state.c: of a slice */
+	struct buf name;	   /* perfetto-state.c: of a slice, of a task */
 	struct arena kept;	   /* for all of the export */
 	struct pf_event ***events; /* by input and id */
 	size_t n_cpus;		   /* PERFETTO_CPUS of each input */
@@ -149,6 +180,7 @@ struct perfetto {
 	struct map numbers_map;
 	struct pf_exit *exits; /* perfetto-state.c */
 	size_t n_exits;
+	struct pf_labels *labels; /* perfetto-track.c: by input */
 	struct steps *meanings;
 	struct step_batch steps;
 	struct states *states;
@@ -182,20 +214,37 @@ void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c);
 /* ---- tracks: perfetto-track.c ------------------------------------------------------- */
 
 /* Value kept by that number; 0: nothing. */
-uint64_t pf_kept(const struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind);
+uint64_t pf_kept(const struct perfetto *pf, size_t input, uint64_t number, enum pf_kept_kind kind);
 /* Keeps it where nothing is kept yet, and returns it. */
-uint64_t pf_keep(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,
-		 uint64_t value);
+uint64_t pf_keep(struct perfetto *pf, size_t input, uint64_t number, enum pf_kept_kind kind, uint64_t value);
 /* The track of that kind and number, made with this name when it is not there yet: its uuid. */
 uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,
 		   const char *name);
 /* A new track below parent (0: none), in the order of `rank`: its uuid. */
 uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char *name, int rank);
-/* Begin or end of a slice, or a moment, by the numbers of TrackEvent.Type; an end has no texts. args may be
- * NULL. */
+/* Writes all pf_words, into a packet of that input. */
+void pf_put_words(struct perfetto *pf, struct buf *packet, size_t input);
+/* What a label of an input is for; by the numbers of InternedData. */
+enum pf_label_kind { PF_LABEL_CATEGORY = 1, PF_LABEL_NAME = 2, PF_LABEL_ARG = 3, PF_LABEL_VALUE = 29 };
+/* The label of that text, which is kept, and gets a number if there are not too many of them. */
+struct pf_label pf_label(struct perfetto *pf, size_t input, enum pf_label_kind kind, const char *text);
+/* The label of what that number is for: PF_ESR and the ones after it. Texts are made once. */
+struct pf_label pf_named(struct perfetto *pf, size_t input, enum pf_kept_kind what, uint64_t number);
+/* PF_REASON's number of a step's reason. */
+#define PF_NO_REASON ((1ull << 56) - 1)
+static inline uint64_t pf_reason(enum step_kind kind, uint64_t reason)
+{
+	return (uint64_t)kind << 56 | (reason < PF_NO_REASON ? reason : PF_NO_REASON);
+}
+#define PF_WORD(word) ((struct pf_label){ .number = PF_WORD_##word })
+/* A text that comes once, or has no end of values. */
+#define PF_FULL(s) ((struct pf_label){ .text = (s) })
+
+/* Begin of a slice, or a moment, by the numbers of TrackEvent.Type, which uses args up; the end of a slice. */
 enum pf_point { PF_BEGIN = 1, PF_END = 2, PF_MOMENT = 3 };
 void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
-	    const char *category, const char *name, const struct pf_args *args);
+	    enum pf_word category, struct pf_label name, struct pf_args *args);
+void pf_put_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts);
 
 /* Arguments for one slice, empty: pf's until the next call. */
 static inline struct pf_args *pf_args(struct perfetto *pf)
@@ -205,8 +254,10 @@ static inline struct pf_args *pf_args(struct perfetto *pf)
 }
 /* Append an argument. */
 enum pf_arg_kind { PF_ARG_UINT = 3, PF_ARG_INT = 4, PF_ARG_HEX = 7 }; /* fields of DebugAnnotation */
-void pf_arg_number(struct pf_args *a, const char *name, enum pf_arg_kind kind, uint64_t v);
-void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len);
+void pf_arg_number(struct pf_args *a, struct pf_label name, enum pf_arg_kind kind, uint64_t v);
+void pf_arg_text(struct pf_args *a, struct pf_label name, const char *text, size_t len);
+/* None where there is no label. */
+void pf_arg_label(struct pf_args *a, struct pf_label name, struct pf_label text);
 /* All of the event's fields, each called "EVENT.FIELD". */
 void pf_arg_fields(struct pf_args *a, const struct pf_record *r);
 
@@ -214,6 +265,8 @@ void pf_arg_fields(struct pf_args *a, const struct pf_record *r);
 
 /* States of vCPUs and guests' tasks: perfetto-state.c. A state_listener. */
 int pf_state_span(void *perfetto, const struct state_span *span);
+/* What PF_STATE's number of an input is for: pf's until the next call. */
+const char *pf_state_text(struct perfetto *pf, size_t input, uint64_t number);
 /* Keeps the fields of kvm_exit and kvm_guest_fault. */
 void pf_exit_record(struct perfetto *pf, const struct pf_record *r);
 

@@ -3,11 +3,7 @@
  * States of vCPUs and stolen time of guests' tasks, by the model of ask/states/states.h: a track of slices
  * for each vCPU, and for each CPU of a guest one of its tasks' stolen time. Unknown time has no slice.
  */
-#include "base/decode/esr.h"
 #include "convert/export/perfetto-priv.h"
-
-#define STATE_CATEGORY	"vcpu"
-#define STOLEN_CATEGORY "stolen"
 
 /* Details of a vCPU's last exit that its state does not have. */
 struct pf_exit {
@@ -54,7 +50,7 @@ static uint64_t state_track(struct perfetto *pf, const struct state_span *s)
 /* NULL: nothing is known of an exit of that thread. */
 static struct pf_exit *exit_of(const struct perfetto *pf, size_t input, int pid)
 {
-	uint64_t number = pf_kept(pf, input, (unsigned int)pid, PF_EXIT);
+	uint64_t number = pf_kept(pf, input, (uint32_t)pid, PF_EXIT);
 
 	return number ? &pf->exits[number - 1] : NULL;
 }
@@ -74,7 +70,7 @@ void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
 			pf->bad = true;
 			return;
 		}
-		d = &pf->exits[pf_keep(pf, r->input, (unsigned int)r->pid, PF_EXIT, pf->n_exits) - 1];
+		d = &pf->exits[pf_keep(pf, r->input, (uint32_t)r->pid, PF_EXIT, pf->n_exits) - 1];
 	}
 	if (r->event->role == PF_KVM_EXIT) {
 		d->ts = r->ts;
@@ -86,82 +82,113 @@ void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
 	}
 }
 
-static const struct pf_args *state_args(struct perfetto *pf, const struct state_span *s, const char *reason)
+/* PF_STATE's number. */
+static uint64_t state_number(const struct state_span *s)
 {
-	const char *class = reason ? steps_class(s->why, s->reason, s->class) : NULL;
+	uint64_t class = s->class < 64 ? s->class : 64, most = (1ull << 47) - 1;
+
+	return (uint64_t)s->state << 60 | (uint64_t)s->why << 54 | class << 47 |
+	       (s->reason < most ? s->reason : most);
+}
+
+/* "host TRAP DABT_LOW", "hypervisor hvc", "guest" */
+const char *pf_state_text(struct perfetto *pf, size_t input, uint64_t number)
+{
+	enum state state = number >> 60;
+	enum step_kind why = number >> 54 & 63;
+	uint64_t reason = number & ((1ull << 47) - 1);
+	const char *class = steps_class(why, reason, number >> 47 & 127), *word = NULL;
+
+	if (why != STEP_NONE &&
+	    (state == STATE_HYP || state == STATE_FIRMWARE || state == STATE_HOST || state == STATE_OUTSIDE))
+		word = steps_reason(pf->meanings, input, why, reason);
+	pf->name.len = 0;
+	buf_addstr(&pf->name, state_name(state));
+	if (word)
+		buf_printf(&pf->name, " %s%s%s", word, class ? " " : "", class ?: "");
+	return buf_str(&pf->name);
+}
+
+/* "QEMU 123" */
+static struct pf_label task_label(struct perfetto *pf, const struct state_span *s)
+{
+	const char *comm = steps_comm(pf->meanings, s->other_input, s->other, s->to);
+
+	pf->name.len = 0;
+	buf_addstr(&pf->name, !s->other ? "idle" : comm ?: "task");
+	if (s->other) {
+		buf_add(&pf->name, " ", 1);
+		buf_add_i64(&pf->name, s->other);
+	}
+	return pf_label(pf, s->owner->input, PF_LABEL_VALUE, buf_str(&pf->name) ?: "");
+}
+
+static struct pf_args *state_args(struct perfetto *pf, const struct state_span *s)
+{
+	size_t input = s->owner->input;
 	const struct pf_exit *d = s->state == STATE_HOST || s->state == STATE_OUTSIDE
-					  ? exit_of(pf, s->owner->input, s->owner->pid)
+					  ? exit_of(pf, input, s->owner->pid)
 					  : NULL;
 	struct pf_args *args = pf_args(pf);
-	char syndrome[ESR_TEXT_MAX];
+	const char *reason = s->state == STATE_STOLEN ? states_reason(pf->states, s) : NULL;
 
-	if (reason)
-		pf_arg_text(args, "reason", reason, strlen(reason));
-	if (class)
-		pf_arg_text(args, "class", class, strlen(class));
+	if (reason) /* of its host's input */
+		pf_arg_label(args, PF_WORD(REASON), pf_label(pf, input, PF_LABEL_VALUE, reason));
+	else if (s->why != STEP_NONE && s->state != STATE_STOLEN)
+		pf_arg_label(args, PF_WORD(REASON),
+			     pf_named(pf, input, PF_REASON, pf_reason(s->why, s->reason)));
+	if (steps_class(s->why, s->reason, s->class))
+		pf_arg_label(args, PF_WORD(CLASS), pf_named(pf, input, PF_CLASS, s->class));
 	if (s->state == STATE_STOLEN)
-		pf_arg_text(args, "by", state_name(s->by), strlen(state_name(s->by)));
-	if (s->other != STATE_NO_TASK) { /* "QEMU 123" */
-		const char *comm = steps_comm(pf->meanings, s->other_input, s->other, s->to);
-		const char *text =
-			s->other ? arena_printf(&pf->arena, "%s %d", comm ?: "task", s->other) : "idle";
-
-		pf_arg_text(args, s->state == STATE_HALTED || s->state == STATE_BLOCKED ? "woken_by" : "task",
-			    text, strlen(text));
-	}
+		pf_arg_label(args, PF_WORD(BY), pf_label(pf, input, PF_LABEL_VALUE, state_name(s->by)));
+	if (s->other != STATE_NO_TASK && (s->state == STATE_HALTED || s->state == STATE_BLOCKED))
+		pf_arg_label(args, PF_WORD(WOKEN_BY), task_label(pf, s));
+	else if (s->other != STATE_NO_TASK)
+		pf_arg_label(args, PF_WORD(TASK), task_label(pf, s));
 	if (d && (d->ts < s->from || d->ts > s->to))
 		d = NULL;
 	if (d && d->has_pc)
-		pf_arg_number(args, "pc", PF_ARG_HEX, d->pc);
+		pf_arg_number(args, PF_WORD(PC), PF_ARG_HEX, d->pc);
 	if (d && d->has_fault) {
-		pf_arg_number(args, "esr", PF_ARG_HEX, d->esr);
-		pf_arg_number(args, "addr", PF_ARG_HEX, d->address);
-		esr_text(d->esr, syndrome, sizeof(syndrome));
-		pf_arg_text(args, "syndrome", syndrome, strlen(syndrome));
+		pf_arg_number(args, PF_WORD(ESR), PF_ARG_HEX, d->esr);
+		pf_arg_number(args, PF_WORD(ADDR), PF_ARG_HEX, d->address);
+		pf_arg_label(args, PF_WORD(SYNDROME), pf_named(pf, input, PF_ESR, d->esr));
 	}
 	if (s->from_bound || s->to_bound) {
 		uint64_t bound = s->from_bound > s->to_bound ? s->from_bound : s->to_bound;
 
 		if (bound == UINT64_MAX)
-			pf_arg_text(args, "bound_ns", "unknown", 7);
+			pf_arg_text(args, PF_WORD(BOUND), "unknown", 7);
 		else
-			pf_arg_number(args, "bound_ns", PF_ARG_UINT, bound);
+			pf_arg_number(args, PF_WORD(BOUND), PF_ARG_UINT, bound);
 	}
 	if (s->coarse)
-		pf_arg_text(args, "coarse", "true", 4);
+		pf_arg_text(args, PF_WORD(COARSE), "true", 4);
 	return args;
-}
-
-/* "host TRAP DABT_LOW", "hypervisor hvc", "guest"; a stolen task's name. Good until the next call. */
-static const char *state_slice_name(struct perfetto *pf, const struct state_span *s, const char *reason)
-{
-	const char *class = reason ? steps_class(s->why, s->reason, s->class) : NULL;
-	bool with = s->state == STATE_HYP || s->state == STATE_FIRMWARE || s->state == STATE_HOST ||
-		    s->state == STATE_OUTSIDE;
-
-	if (s->state == STATE_STOLEN)
-		return steps_comm(pf->meanings, s->owner->input, s->owner->pid, s->to)
-			       ?: arena_printf(&pf->arena, "task %d", s->owner->pid);
-	if (!with || !reason)
-		return state_name(s->state);
-	pf->name.len = 0;
-	buf_printf(&pf->name, "%s %s%s%s", state_name(s->state), reason, class ? " " : "", class ?: "");
-	return buf_str(&pf->name);
 }
 
 int pf_state_span(void *perfetto, const struct state_span *s)
 {
 	struct perfetto *pf = perfetto;
-	const char *reason, *category = s->state == STATE_STOLEN ? STOLEN_CATEGORY : STATE_CATEGORY;
+	bool stolen = s->state == STATE_STOLEN;
+	size_t input = s->owner->input;
+	struct pf_label name;
+	const char *comm;
 	uint64_t track;
 
-	if (s->state == STATE_UNKNOWN || (s->owner->kind == STATE_OF_GUEST_TASK && s->state != STATE_STOLEN))
+	if (s->state == STATE_UNKNOWN || (s->owner->kind == STATE_OF_GUEST_TASK && !stolen))
 		return 0;
 	track = state_track(pf, s);
-	reason = states_reason(pf->states, s);
-	pf_put(pf, s->owner->input, track, s->from, PF_BEGIN, category, state_slice_name(pf, s, reason),
-	       state_args(pf, s, reason));
-	pf_put(pf, s->owner->input, track, s->to, PF_END, NULL, NULL, NULL);
+	if (stolen) {
+		comm = steps_comm(pf->meanings, input, s->owner->pid, s->to)
+			       ?: arena_printf(&pf->arena, "task %d", s->owner->pid);
+		name = pf_label(pf, input, PF_LABEL_NAME, comm);
+	} else {
+		name = pf_named(pf, input, PF_STATE, state_number(s));
+	}
+	pf_put(pf, input, track, s->from, PF_BEGIN, stolen ? PF_WORD_STOLEN : PF_WORD_VCPUS, name,
+	       state_args(pf, s));
+	pf_put_end(pf, input, track, s->to);
 	pf->bad |= pf->arena.bad || pf->args.bytes.bad || pf->name.bad;
 	return 0;
 }

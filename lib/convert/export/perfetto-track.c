@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Tracks of our own in a Perfetto trace, and the slices and arguments on them. */
+#include "base/decode/esr.h"
+#include "base/decode/smccc.h"
 #include "convert/export/perfetto-priv.h"
 
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PARENT = 5, TRACK_CHILD_ORDERING = 11, TRACK_RANK = 12 };
-enum { SLICE_ARG = 4, SLICE_TYPE = 9, SLICE_TRACK = 11, SLICE_CATEGORY = 22, SLICE_NAME = 23 };
-enum { ARG_STRING = 6, ARG_NAME = 10 };
+enum {
+	SLICE_CATEGORY_NUMBER = 3,
+	SLICE_ARG = 4,
+	SLICE_TYPE = 9,
+	SLICE_NAME_NUMBER = 10,
+	SLICE_TRACK = 11,
+	SLICE_NAME = 23
+};
+enum { ARG_NAME_NUMBER = 1, ARG_STRING = 6, ARG_NAME = 10, ARG_STRING_NUMBER = 17 };
+enum { LABEL_NUMBER = 1, LABEL_TEXT = 2 };
 /* Of TrackDescriptor.ChildTracksOrdering. */
 enum { ORDER_EXPLICIT = 3 };
 
-#define ARGS_MAX 32
+#define ARGS_MAX   32
+#define LABELS_MAX 16384
 
-/* Track events need a sequence; names are written out, so that it has no state. */
+/* Track events need a sequence, and labels its state. */
 static void put_sequence(struct perfetto *pf, size_t input)
 {
 	pb_number(&pf->chunk->packets, PACKET_SEQUENCE_ID, pf->machines[input] + 1);
@@ -36,10 +47,9 @@ uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char
 }
 
 struct pf_kept {
-	size_t input;
-	unsigned int number;
+	uint64_t number, value;
+	uint32_t input;
 	enum pf_kept_kind kind;
-	uint64_t value;
 };
 
 static bool kept_same(const void *numbers, size_t i, const void *wanted)
@@ -51,21 +61,20 @@ static bool kept_same(const void *numbers, size_t i, const void *wanted)
 
 static uint32_t kept_hash(const struct pf_kept *k)
 {
-	return map_hash((uint64_t)k->number << 32 | (uint64_t)k->input << 8 | k->kind);
+	return map_hash((k->number * 64 + k->kind) ^ (uint64_t)k->input << 48);
 }
 
-uint64_t pf_kept(const struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind)
+uint64_t pf_kept(const struct perfetto *pf, size_t input, uint64_t number, enum pf_kept_kind kind)
 {
-	const struct pf_kept wanted = { input, number, kind, 0 };
+	const struct pf_kept wanted = { number, 0, (uint32_t)input, kind };
 	size_t i = map_find(&pf->numbers_map, kept_hash(&wanted), kept_same, pf->numbers, &wanted);
 
 	return i == MAP_NONE ? 0 : pf->numbers[i].value;
 }
 
-uint64_t pf_keep(struct perfetto *pf, size_t input, unsigned int number, enum pf_kept_kind kind,
-		 uint64_t value)
+uint64_t pf_keep(struct perfetto *pf, size_t input, uint64_t number, enum pf_kept_kind kind, uint64_t value)
 {
-	const struct pf_kept k = { input, number, kind, value };
+	const struct pf_kept k = { number, value, (uint32_t)input, kind };
 
 	pf->bad |=
 		map_push(&pf->numbers_map, kept_hash(&k), &pf->numbers, &pf->n_numbers, &k, sizeof(k)) != 0;
@@ -81,52 +90,204 @@ uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum 
 		       ?: pf_keep(pf, input, number, kind, pf_track(pf, input, 0, name, rank));
 }
 
-void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
-	    const char *category, const char *name, const struct pf_args *args)
+struct pf_text {
+	enum pf_label_kind kind;
+	const char *text;
+};
+
+static bool text_same(const void *texts, size_t i, const void *wanted)
 {
+	const struct pf_text *t = (const struct pf_text *)texts + i, *w = wanted;
+
+	return t->kind == w->kind && !strcmp(t->text, w->text);
+}
+
+/* Writes what the number is for into an InternedData. */
+static void put_text(struct buf *b, const struct pf_text *t, size_t number)
+{
+	size_t text = pb_open(b, t->kind);
+
+	pb_number(b, LABEL_NUMBER, number);
+	pb_text(b, LABEL_TEXT, t->text, strlen(t->text));
+	pb_close(b, text);
+}
+
+/* Its number; 0: there are too many. *added: no packet says so far what the number is for. */
+static size_t text_number(struct perfetto *pf, size_t input, struct pf_text *t, bool *added)
+{
+	struct pf_labels *l = &pf->labels[input];
+	uint32_t hash = map_hash_bytes(t->text, strlen(t->text)) ^ t->kind;
+	size_t i = map_find(&l->map, hash, text_same, l->v, t);
+
+	*added = i == MAP_NONE && l->n < LABELS_MAX;
+	if (i != MAP_NONE)
+		return i + 1;
+	t->text = arena_text(*added ? &pf->kept : &pf->arena, t->text, strlen(t->text));
+	if (!*added)
+		return 0;
+	pf->bad |= map_push(&l->map, hash, &l->v, &l->n, t, sizeof(*t)) != 0;
+	return l->n;
+}
+
+void pf_put_words(struct perfetto *pf, struct buf *packet, size_t input)
+{
+	/* in their order */
+	static const char *const words[PF_WORDS] = {
+		NULL,	    "hyp",  "vcpu", "stolen",	"crosvm",   "hypertrace", "addr",
+		"bound_ns", "by",   "call", "category", "class",    "client",	  "coarse",
+		"cpu",	    "end",  "esr",  "id",	"left_for", "pc",	  "reason",
+		"syndrome", "task", "vcpu", "woken_by"
+	};
+	size_t interned = pb_open(packet, PACKET_INTERNED);
+
+	for (enum pf_word w = PF_WORD_HYP; w < PF_WORDS; w++) {
+		struct pf_text t = { w <= PF_WORD_HYPERTRACE ? PF_LABEL_CATEGORY : PF_LABEL_ARG, words[w] };
+		bool added;
+
+		put_text(packet, &t, text_number(pf, input, &t, &added));
+	}
+	pb_close(packet, interned);
+}
+
+struct pf_label pf_label(struct perfetto *pf, size_t input, enum pf_label_kind kind, const char *text)
+{
+	struct pf_text t = { kind, text };
 	struct buf *b = &pf->chunk->packets;
-	size_t packet = pb_open(b, TRACE_PACKET), event;
+	size_t packet, interned, number;
+	bool added;
 
-	pb_number(b, PACKET_TIMESTAMP, ts);
-	put_sequence(pf, input);
-	event = pb_open(b, PACKET_TRACK_EVENT);
+	number = text_number(pf, input, &t, &added);
+	if (added) {
+		packet = pb_open(b, TRACE_PACKET);
+		put_sequence(pf, input);
+		interned = pb_open(b, PACKET_INTERNED);
+		put_text(b, &t, number);
+		pb_close(b, interned);
+		pb_number(b, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_INCREMENTAL_STATE);
+		pf_machine(pf, b, input);
+		pb_close(b, packet);
+	}
+	return (struct pf_label){ (uint32_t)number, t.text };
+}
+
+struct pf_label pf_named(struct perfetto *pf, size_t input, enum pf_kept_kind what, uint64_t number)
+{
+	struct pf_label l = { .number = (uint32_t)pf_kept(pf, input, number, what) };
+	const struct input *in = &pf->job->in->v[input];
+	char room[ESR_TEXT_MAX > SMCCC_TEXT_MAX ? ESR_TEXT_MAX : SMCCC_TEXT_MAX];
+	const char *text = room;
+
+	if (l.number)
+		return l;
+	if (what == PF_ESR)
+		esr_text(number, room, sizeof(room));
+	else if (what == PF_CLASS)
+		text = esr_ec_name((unsigned int)number);
+	else if (what == PF_CALL)
+		smccc_text((uint32_t)number, room, sizeof(room));
+	else if (what == PF_REASON)
+		text = steps_reason(pf->meanings, input, number >> 56, number & PF_NO_REASON);
+	else if (what == PF_WHY)
+		text = steps_why(pf->meanings, in, input, number) ?: "hyp";
+	else
+		text = pf_state_text(pf, input, number);
+	if (!text)
+		return l;
+	l = pf_label(pf, input, what == PF_WHY || what == PF_STATE ? PF_LABEL_NAME : PF_LABEL_VALUE, text);
+	if (l.number)
+		pf_keep(pf, input, number, what, l.number);
+	return l;
+}
+
+/* Either field: of its number, or of its text. */
+static void put_label(struct buf *b, unsigned int number, unsigned int text, struct pf_label l)
+{
+	if (l.number)
+		pb_number(b, number, l.number);
+	else
+		pb_text(b, text, l.text, strlen(l.text));
+}
+
+/* A packet of a TrackEvent: args' fields, then n bytes of others. */
+static void put_event(const struct perfetto *pf, size_t input, uint64_t ts, const struct buf *args,
+		      const uint8_t *fields, size_t n)
+{
+	size_t len = args ? args->len : 0;
+	uint8_t head[8 * PB_VARINT_MAX], *at = pb_field(head, PACKET_TIMESTAMP, ts);
+	struct buf *b = &pf->chunk->packets;
+
+	at = pb_field(at, PACKET_SEQUENCE_ID, pf->machines[input] + 1);
+	if (pf->machines[input])
+		at = pb_field(at, PACKET_MACHINE_ID, pf->machines[input]);
 	if (args)
-		buf_add(b, args->bytes.data, args->bytes.len);
-	pb_number(b, SLICE_TYPE, (uint64_t)type);
-	pb_number(b, SLICE_TRACK, track);
-	if (category)
-		pb_text(b, SLICE_CATEGORY, category, strlen(category));
-	if (name)
-		pb_text(b, SLICE_NAME, name, strlen(name));
-	pb_close(b, event);
-	pf_machine(pf, b, input);
-	pb_close(b, packet);
+		at = pb_field(at, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_INCREMENTAL_STATE);
+	at = pb_head(at, PACKET_TRACK_EVENT, len + n);
+	pb_length(b, TRACE_PACKET, (size_t)(at - head) + len + n);
+	buf_add(b, head, (size_t)(at - head));
+	if (args)
+		buf_add(b, args->data, len);
+	buf_add(b, fields, n);
 }
 
-void pf_arg_number(struct pf_args *a, const char *name, enum pf_arg_kind kind, uint64_t v)
+void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
+	    enum pf_word category, struct pf_label name, struct pf_args *args)
 {
-	struct buf *b = &a->bytes;
-	size_t arg;
+	uint8_t fields[8 * PB_VARINT_MAX], *at = pb_field(fields, SLICE_CATEGORY_NUMBER, category);
 
-	if (a->n++ >= ARGS_MAX)
-		return;
-	arg = pb_open(b, SLICE_ARG);
-	pb_number(b, kind, v);
-	pb_text(b, ARG_NAME, name, strlen(name));
-	pb_close(b, arg);
+	at = pb_field(pb_field(at, SLICE_TYPE, type), SLICE_TRACK, track);
+	if (name.number)
+		at = pb_field(at, SLICE_NAME_NUMBER, name.number);
+	else
+		pb_text(&args->bytes, SLICE_NAME, name.text, strlen(name.text));
+	put_event(pf, input, ts, &args->bytes, fields, (size_t)(at - fields));
 }
 
-void pf_arg_text(struct pf_args *a, const char *name, const char *text, size_t len)
+void pf_put_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts)
 {
-	struct buf *b = &a->bytes;
+	uint8_t fields[4 * PB_VARINT_MAX], *at = pb_field(fields, SLICE_TYPE, PF_END);
+
+	at = pb_field(at, SLICE_TRACK, track);
+	put_event(pf, input, ts, NULL, fields, (size_t)(at - fields));
+}
+
+/* False: there are too many. */
+static bool arg_open(struct pf_args *a, struct pf_label name, size_t *arg)
+{
+	if (a->n++ >= ARGS_MAX)
+		return false;
+	*arg = pb_open(&a->bytes, SLICE_ARG);
+	put_label(&a->bytes, ARG_NAME_NUMBER, ARG_NAME, name);
+	return true;
+}
+
+void pf_arg_number(struct pf_args *a, struct pf_label name, enum pf_arg_kind kind, uint64_t v)
+{
 	size_t arg;
 
-	if (a->n++ >= ARGS_MAX)
+	if (!arg_open(a, name, &arg))
 		return;
-	arg = pb_open(b, SLICE_ARG);
-	pb_text(b, ARG_STRING, text, len);
-	pb_text(b, ARG_NAME, name, strlen(name));
-	pb_close(b, arg);
+	pb_number(&a->bytes, kind, v);
+	pb_close(&a->bytes, arg);
+}
+
+void pf_arg_text(struct pf_args *a, struct pf_label name, const char *text, size_t len)
+{
+	size_t arg;
+
+	if (!arg_open(a, name, &arg))
+		return;
+	pb_text(&a->bytes, ARG_STRING, text, len);
+	pb_close(&a->bytes, arg);
+}
+
+void pf_arg_label(struct pf_args *a, struct pf_label name, struct pf_label text)
+{
+	size_t arg;
+
+	if (!(text.number || text.text) || !arg_open(a, name, &arg))
+		return;
+	put_label(&a->bytes, ARG_STRING_NUMBER, ARG_STRING, text);
+	pb_close(&a->bytes, arg);
 }
 
 void pf_arg_fields(struct pf_args *a, const struct pf_record *r)

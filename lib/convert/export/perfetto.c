@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* hyptrace export --perfetto: what comes first in a trace, which part takes which record, and the tracks of
  * the hypervisor. */
-#include "base/decode/esr.h"
-#include "base/decode/smccc.h"
 #include "base/files.h"
 #include "convert/export/perfetto-priv.h"
 #include "file/dat/options.h"
-
-#define CATEGORY "hyp"
 
 /*
  * Visits to the hypervisor of each CPU. Perfetto itself makes slices of hyp_enter and hyp_exit, gives them a
@@ -45,30 +41,30 @@ static struct pf_cpu *get_cpu(struct perfetto *pf, size_t input, unsigned int cp
 }
 
 /* A visit is over, or has no end: how long that took is unknown. */
-static void put_slice(struct perfetto *pf, struct pf_cpu *c, const struct span *v, const char *left)
+static void put_slice(struct perfetto *pf, struct pf_cpu *c, const struct span *v, struct pf_label left)
 {
 	static const char *const ends[] = { [SPAN_LOST] = "lost", [SPAN_UNENDED] = "open" };
 	size_t input = c->input;
-	const char *name = steps_why(pf->meanings, &pf->job->in->v[input], input, v->why) ?: "hyp";
+	struct pf_label name;
 
 	if (v->end == SPAN_BEGUN)
 		return;
+	name = pf_named(pf, input, PF_WHY, v->why);
 	if (v->vcpu)
-		pf_arg_number(&c->args, "vcpu", PF_ARG_INT, (uint64_t)v->vcpu);
+		pf_arg_number(&c->args, PF_WORD(VCPU), PF_ARG_INT, (uint64_t)v->vcpu);
 	/* the form in which hyp_enter is written is known now */
 	c->enter->how = v->end == SPAN_PAIRED ? PF_KNOWN : PF_GENERIC;
 	if (c->enter == &c->waiting)
 		pf_chunk_late(pf->chunk, c->enter);
 	c->enter = NULL;
 	if (v->end != SPAN_PAIRED) {
-		pf_arg_text(&c->args, "end", ends[v->end], 4);
-		pf_put(pf, input, c->track, v->from, PF_MOMENT, CATEGORY, name, &c->args);
+		pf_arg_text(&c->args, PF_WORD(END), ends[v->end], 4);
+		pf_put(pf, input, c->track, v->from, PF_MOMENT, PF_WORD_HYP, name, &c->args);
 		return;
 	}
-	if (left)
-		pf_arg_text(&c->args, "left_for", left, strlen(left));
-	pf_put(pf, input, c->track, v->from, PF_BEGIN, CATEGORY, name, &c->args);
-	pf_put(pf, input, c->track, v->to, PF_END, NULL, NULL, NULL);
+	pf_arg_label(&c->args, PF_WORD(LEFT_FOR), left);
+	pf_put(pf, input, c->track, v->from, PF_BEGIN, PF_WORD_HYP, name, &c->args);
+	pf_put_end(pf, input, c->track, v->to);
 }
 
 /* The hypervisor's time, by CPU. Only the hypervisor's events, m: the same; sets r->how. */
@@ -77,8 +73,7 @@ static void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, str
 	struct pf_cpu *c = get_cpu(pf, r->input, r->cpu);
 	enum step_kind kind = steps_kind(pf->meanings, r->input, r->id);
 	struct span done = { .end = SPAN_BEGUN };
-	char text[ESR_TEXT_MAX > SMCCC_TEXT_MAX ? ESR_TEXT_MAX : SMCCC_TEXT_MAX];
-	const char *reason = NULL;
+	struct pf_label reason = { 0 };
 	struct span_point p;
 	uint64_t v;
 
@@ -87,27 +82,22 @@ static void pf_hyp_record(struct perfetto *pf, const struct merge_record *m, str
 	if (kind != STEP_HYP_ENTER && kind != STEP_HYP_EXIT && c->visit.open) {
 		/* the fields of an event in between, and what they mean */
 		pf_arg_fields(&c->args, r);
-		if (pf_number(&r->event->esr, r, &v)) {
-			esr_text(v, text, sizeof(text));
-			pf_arg_text(&c->args, "syndrome", text, strlen(text));
-		}
-		if (pf_number(&r->event->call, r, &v)) {
-			smccc_text((uint32_t)v, text, sizeof(text));
-			pf_arg_text(&c->args, "call", text, strlen(text));
-		}
+		if (pf_number(&r->event->esr, r, &v))
+			pf_arg_label(&c->args, PF_WORD(SYNDROME), pf_named(pf, r->input, PF_ESR, v));
+		if (pf_number(&r->event->call, r, &v))
+			pf_arg_label(&c->args, PF_WORD(CALL), pf_named(pf, r->input, PF_CALL, (uint32_t)v));
 	}
 	if (!steps_hyp_point(pf->meanings, r->input, m, 0, &p))
 		return;
 	if (p.reason != SPAN_UNKNOWN)
-		reason = steps_reason(pf->meanings, r->input, kind, p.reason);
+		reason = pf_named(pf, r->input, PF_REASON, pf_reason(kind, p.reason));
 	if (visit_take(&c->visit, &p, &done))
-		put_slice(pf, c, &done, kind == STEP_HYP_EXIT ? reason : NULL);
+		put_slice(pf, c, &done, kind == STEP_HYP_EXIT ? reason : (struct pf_label){ 0 });
 	if (kind == STEP_HYP_ENTER) {
 		c->args.n = c->args.bytes.len = 0;
 		c->enter = r;
 		r->how = PF_LEFT_OUT;
-		if (reason)
-			pf_arg_text(&c->args, "reason", reason, strlen(reason));
+		pf_arg_label(&c->args, PF_WORD(REASON), reason);
 	} else if (kind == STEP_HYP_EXIT && done.end != SPAN_PAIRED) {
 		r->how = PF_GENERIC;
 	}
@@ -121,7 +111,7 @@ static void pf_hyp_lost(struct perfetto *pf, size_t input, unsigned int cpu)
 	struct span done;
 
 	if (c && visit_take(&c->visit, &p, &done))
-		put_slice(pf, c, &done, NULL);
+		put_slice(pf, c, &done, (struct pf_label){ 0 });
 }
 
 enum { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
@@ -144,6 +134,7 @@ static void put_system(struct perfetto *p, size_t i)
 	char *text, *save = NULL, *machine, *sysname, *release, *version;
 
 	pb_number(b, PACKET_SEQUENCE_ID, p->machines[i] + 1);
+	pf_put_words(p, b, i);
 	pb_number(b, PACKET_SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
 	info = pb_open(b, PACKET_SYSTEM_INFO);
 	if (uname) { /* "Linux HOST RELEASE VERSION... MACHINE" */
@@ -435,8 +426,9 @@ static int perfetto_open(struct perfetto *p)
 	p->n_cpus = n * PERFETTO_CPUS;
 	p->machines = calloc(n + 1, sizeof(*p->machines));
 	p->cpus = calloc(p->n_cpus + 1, sizeof(struct pf_cpu *));
+	p->labels = calloc(n + 1, sizeof(*p->labels));
 	p->events = inputs_table(p->job->in, 0, sizeof(**p->events));
-	if (!p->machines || !p->cpus || !p->events)
+	if (!p->machines || !p->cpus || !p->events || !p->labels)
 		return -ENOMEM;
 	/* the first file that is no guest's is the host's; each other one is a machine of its own */
 	while (host < n && p->job->in->v[host].guest)
@@ -468,7 +460,7 @@ int export_perfetto(struct export_job *job, const struct mark_desc *desc, const 
 	ret = ret ?: perfetto_before(&p, &last);
 	for (size_t i = 0; i < p.n_cpus && !ret; i++)
 		if (p.cpus[i] && visit_finish(&p.cpus[i]->visit, &open))
-			put_slice(&p, p.cpus[i], &open, NULL);
+			put_slice(&p, p.cpus[i], &open, (struct pf_label){ 0 });
 	ret = ret ?: states_end(p.states) ?: chunk_status(&p);
 	ret = ret ?: perfetto_work(&p, &last) ?: perfetto_after(&p, &last);
 	pf_chunk_free(last.own);
@@ -484,6 +476,11 @@ int export_perfetto(struct export_job *job, const struct mark_desc *desc, const 
 	free(p.cpus);
 	free(p.numbers);
 	map_release(&p.numbers_map);
+	for (size_t i = 0; p.labels && i < job->in->n; i++) {
+		free(p.labels[i].v);
+		map_release(&p.labels[i].map);
+	}
+	free(p.labels);
 	free(p.exits);
 	marks_release(&p.marks);
 	free(p.markers);
