@@ -240,7 +240,7 @@ static inline uint64_t pf_reason(enum step_kind kind, uint64_t reason)
 /* A text that comes once, or has no end of values. */
 #define PF_FULL(s) ((struct pf_label){ .text = (s) })
 
-/* Begin of a slice, or a moment, by the numbers of TrackEvent.Type, which uses args up; the end of a slice. */
+/* Begin of a slice, or a moment, by the numbers of TrackEvent.Type, which uses args up; end of a slice. */
 enum pf_point { PF_BEGIN = 1, PF_END = 2, PF_MOMENT = 3 };
 void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
 	    enum pf_word category, struct pf_label name, struct pf_args *args);
@@ -265,7 +265,7 @@ void pf_arg_fields(struct pf_args *a, const struct pf_record *r);
 
 /* States of vCPUs and guests' tasks: perfetto-state.c. A state_listener. */
 int pf_state_span(void *perfetto, const struct state_span *span);
-/* What PF_STATE's number of an input is for: pf's until the next call. */
+/* The name of slices of the states with PF_STATE's number: pf's until the next call. */
 const char *pf_state_text(struct perfetto *pf, size_t input, uint64_t number);
 /* Keeps the fields of kvm_exit and kvm_guest_fault. */
 void pf_exit_record(struct perfetto *pf, const struct pf_record *r);

@@ -82,7 +82,7 @@ void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
 	}
 }
 
-/* PF_STATE's number. */
+/* PF_STATE's number: from the highest bits on the state, why, the class, the reason. */
 static uint64_t state_number(const struct state_span *s)
 {
 	uint64_t class = s->class < 64 ? s->class : 64, most = (1ull << 47) - 1;
@@ -106,7 +106,7 @@ const char *pf_state_text(struct perfetto *pf, size_t input, uint64_t number)
 	buf_addstr(&pf->name, state_name(state));
 	if (word)
 		buf_printf(&pf->name, " %s%s%s", word, class ? " " : "", class ?: "");
-	return buf_str(&pf->name);
+	return buf_str(&pf->name) ?: "";
 }
 
 /* "QEMU 123" */
