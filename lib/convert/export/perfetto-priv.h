@@ -136,7 +136,7 @@ enum pf_kept_kind {
 	PF_GUEST_CPU,
 	PF_EXIT,
 	/* numbers of labels, pf_named(): of an ESR and of its class, of a call, pf_reason(), of a visit's
-	   `why` as the name of its slice, and of a state as perfetto-state.c's pf_state_text() takes it */
+	   `why` as the name of its slice, and pf_state() likewise */
 	PF_ESR,
 	PF_CLASS,
 	PF_CALL,
@@ -169,7 +169,7 @@ struct perfetto {
 	const struct mark_desc *desc;
 	struct arena arena;	   /* for one record */
 	struct pf_args args;	   /* pf_args() */
-	struct buf name;	   /* perfetto-state.c: of a slice, of a task */
+	struct buf name;	   /* of a state's slice, of a task */
 	struct arena kept;	   /* for all of the export */
 	struct pf_event ***events; /* by input and id */
 	size_t n_cpus;		   /* PERFETTO_CPUS of each input */
@@ -236,6 +236,13 @@ static inline uint64_t pf_reason(enum step_kind kind, uint64_t reason)
 {
 	return (uint64_t)kind << 56 | (reason < PF_NO_REASON ? reason : PF_NO_REASON);
 }
+/* PF_STATE's of a span: from the highest bits on the state, why, the class, the reason. */
+#define PF_STATE_REASONS ((1ull << 47) - 1)
+static inline uint64_t pf_state(const struct state_span *s)
+{
+	return (uint64_t)s->state << 60 | (uint64_t)s->why << 54 | (s->class < 64 ? s->class : 64) << 47 |
+	       (s->reason < PF_STATE_REASONS ? s->reason : PF_STATE_REASONS);
+}
 #define PF_WORD(word) ((struct pf_label){ .number = PF_WORD_##word })
 /* A text that comes once, or has no end of values. */
 #define PF_FULL(s) ((struct pf_label){ .text = (s) })
@@ -265,8 +272,6 @@ void pf_arg_fields(struct pf_args *a, const struct pf_record *r);
 
 /* States of vCPUs and guests' tasks: perfetto-state.c. A state_listener. */
 int pf_state_span(void *perfetto, const struct state_span *span);
-/* The name of slices of the states with PF_STATE's number: pf's until the next call. */
-const char *pf_state_text(struct perfetto *pf, size_t input, uint64_t number);
 /* Keeps the fields of kvm_exit and kvm_guest_fault. */
 void pf_exit_record(struct perfetto *pf, const struct pf_record *r);
 

@@ -82,33 +82,6 @@ void pf_exit_record(struct perfetto *pf, const struct pf_record *r)
 	}
 }
 
-/* PF_STATE's number: from the highest bits on the state, why, the class, the reason. */
-static uint64_t state_number(const struct state_span *s)
-{
-	uint64_t class = s->class < 64 ? s->class : 64, most = (1ull << 47) - 1;
-
-	return (uint64_t)s->state << 60 | (uint64_t)s->why << 54 | class << 47 |
-	       (s->reason < most ? s->reason : most);
-}
-
-/* "host TRAP DABT_LOW", "hypervisor hvc", "guest" */
-const char *pf_state_text(struct perfetto *pf, size_t input, uint64_t number)
-{
-	enum state state = number >> 60;
-	enum step_kind why = number >> 54 & 63;
-	uint64_t reason = number & ((1ull << 47) - 1);
-	const char *class = steps_class(why, reason, number >> 47 & 127), *word = NULL;
-
-	if (why != STEP_NONE &&
-	    (state == STATE_HYP || state == STATE_FIRMWARE || state == STATE_HOST || state == STATE_OUTSIDE))
-		word = steps_reason(pf->meanings, input, why, reason);
-	pf->name.len = 0;
-	buf_addstr(&pf->name, state_name(state));
-	if (word)
-		buf_printf(&pf->name, " %s%s%s", word, class ? " " : "", class ?: "");
-	return buf_str(&pf->name) ?: "";
-}
-
 /* "QEMU 123" */
 static struct pf_label task_label(struct perfetto *pf, const struct state_span *s)
 {
@@ -184,7 +157,7 @@ int pf_state_span(void *perfetto, const struct state_span *s)
 			       ?: arena_printf(&pf->arena, "task %d", s->owner->pid);
 		name = pf_label(pf, input, PF_LABEL_NAME, comm);
 	} else {
-		name = pf_named(pf, input, PF_STATE, state_number(s));
+		name = pf_named(pf, input, PF_STATE, pf_state(s));
 	}
 	pf_put(pf, input, track, s->from, PF_BEGIN, stolen ? PF_WORD_STOLEN : PF_WORD_VCPUS, name,
 	       state_args(pf, s));

@@ -103,7 +103,7 @@ static bool text_same(const void *texts, size_t i, const void *wanted)
 }
 
 /* Writes what the number is for into an InternedData. */
-static void put_text(struct buf *b, const struct pf_text *t, size_t number)
+static void put_label_text(struct buf *b, const struct pf_text *t, size_t number)
 {
 	size_t text = pb_open(b, t->kind);
 
@@ -144,7 +144,7 @@ void pf_put_words(struct perfetto *pf, struct buf *packet, size_t input)
 		struct pf_text t = { w <= PF_WORD_HYPERTRACE ? PF_LABEL_CATEGORY : PF_LABEL_ARG, words[w] };
 		bool added;
 
-		put_text(packet, &t, text_number(pf, input, &t, &added));
+		put_label_text(packet, &t, text_number(pf, input, &t, &added));
 	}
 	pb_close(packet, interned);
 }
@@ -161,13 +161,31 @@ struct pf_label pf_label(struct perfetto *pf, size_t input, enum pf_label_kind k
 		packet = pb_open(b, TRACE_PACKET);
 		put_sequence(pf, input);
 		interned = pb_open(b, PACKET_INTERNED);
-		put_text(b, &t, number);
+		put_label_text(b, &t, number);
 		pb_close(b, interned);
 		pb_number(b, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_INCREMENTAL_STATE);
 		pf_machine(pf, b, input);
 		pb_close(b, packet);
 	}
 	return (struct pf_label){ (uint32_t)number, t.text };
+}
+
+/* "host TRAP DABT_LOW", "hypervisor hvc", "guest": by PF_STATE's number; pf's until the next call. */
+static const char *state_text(struct perfetto *pf, size_t input, uint64_t number)
+{
+	enum state state = number >> 60;
+	enum step_kind why = number >> 54 & 63;
+	uint64_t reason = number & PF_STATE_REASONS;
+	const char *class = steps_class(why, reason, number >> 47 & 127), *word = NULL;
+
+	if (why != STEP_NONE &&
+	    (state == STATE_HYP || state == STATE_FIRMWARE || state == STATE_HOST || state == STATE_OUTSIDE))
+		word = steps_reason(pf->meanings, input, why, reason);
+	pf->name.len = 0;
+	buf_addstr(&pf->name, state_name(state));
+	if (word)
+		buf_printf(&pf->name, " %s%s%s", word, class ? " " : "", class ?: "");
+	return buf_str(&pf->name) ?: "";
 }
 
 struct pf_label pf_named(struct perfetto *pf, size_t input, enum pf_kept_kind what, uint64_t number)
@@ -190,7 +208,7 @@ struct pf_label pf_named(struct perfetto *pf, size_t input, enum pf_kept_kind wh
 	else if (what == PF_WHY)
 		text = steps_why(pf->meanings, in, input, number) ?: "hyp";
 	else
-		text = pf_state_text(pf, input, number);
+		text = state_text(pf, input, number);
 	if (!text)
 		return l;
 	l = pf_label(pf, input, what == PF_WHY || what == PF_STATE ? PF_LABEL_NAME : PF_LABEL_VALUE, text);
