@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include "file/dat/options.h"
-#include "file/dat/out.h"
 
 /*
  * Metadata that the recorder puts before the pages: a trace.dat of version 7, not compressed, up to

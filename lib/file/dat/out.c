@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The file being written: one buffer in front of pwrite. */
-#include "file/dat/out.h"
+#include "file/dat/writer.h"
 #include "base/files.h"
 
 #define OUT_SIZE (256u << 10)

@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/files.h"
-#include "file/dat/out.h"
 
 /* One write of a file. */
 struct dat_writer {
