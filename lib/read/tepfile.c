@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 
-#include "file/dat/print-format.h"
+#include "file/dat/format.h"
 #include "base/cursor.h"
 #include "base/strings.h"
 
@@ -169,7 +169,7 @@ int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t 
 #define PAGE_MAX (1u << 20)
 /*
  * Behind a record: a field at its end, relative to which an array begins, of
- * which 65,535 items of 8 bytes are asked for (print-format.h).
+ * which 65,535 items of 8 bytes are asked for (print-format.c).
  */
 #define PADDED_ROOM (PAGE_MAX + (1u << 20))
 

@@ -14,7 +14,7 @@
  * of the caller's, are to be registered before: libtraceevent looks for them as it parses.
  *
  * Nothing in it is trusted: formats that libtraceevent could not print soundly are
- * refused (file/dat/print-format.h), which the log says: their records print as their fields,
+ * refused (file/dat/print-format.c), which the log says: their records print as their fields,
  * or are unknown. *failed: how many. -ENOMEM.
  */
 int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t *failed,

@@ -5,7 +5,7 @@
 #include "read/text.h"
 #include "text-priv.h"
 
-#define TEXT_COUNT_MAX UINT16_MAX /* what a record may choose as a width (file/dat/print-format.h) */
+#define TEXT_COUNT_MAX UINT16_MAX /* what a record may choose as a width (file/dat/print-format.c) */
 
 static void text_conversion_push(struct text_build *b, const struct text_conversion *c)
 {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <event-parse.h>
 
-#include "file/dat/print-format.h"
+#include "file/dat/format.h"
 #include "base/array.h"
 
 #define HEAD                                                                                                 \

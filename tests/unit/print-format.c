@@ -13,7 +13,7 @@
 #include <traceevent/event-parse.h>
 #include <traceevent/trace-seq.h>
 
-#include "file/dat/print-format.h"
+#include "file/dat/format.h"
 #include "read/tepfile.h"
 #include "base/array.h"
 #include "base/files.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "record/drain/splice.h"
+#include "record/drain/source.h"
 #include "base/files.h"
 
 #define PAGE 4096u

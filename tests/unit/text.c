@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "file/dat/print-format.h"
+#include "file/dat/format.h"
 #include "plugin-rig.h"
 #include "read/tepfile.h"
 #include "read/text-priv.h"

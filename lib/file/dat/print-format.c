@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The check of an event's format before libtraceevent reads it, with a parser of the print formats that
  * kernels write. */
-#include "file/dat/print-format.h"
+#include "file/dat/format.h"
 #include "base/strings.h"
 
 /* ---- what libtraceevent does not know, in other words; conversions ---- */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A buffer of the host's tracefs as a source for the recorder. */
-#include "record/drain/splice.h"
+#include "record/drain/source.h"
 #include "record/tracefs/dir.h"
 
 struct host {

@@ -11,7 +11,6 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 
-#include "record/drain/splice.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/drain/system-metadata.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes what is or was read from a hypervisor's buffer, text or raw, as full records to the spool. */
 #include "record/hyp/nvhe.h"
-#include "record/drain/splice.h"
 #include "record/drain/remote.h"
 #include "record/drain/repair.h"
 

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <time.h>
 
-#include "record/drain/splice.h"
+#include "record/drain/source.h"
 
 #define PIPE_WANTED (1u << 20)
 

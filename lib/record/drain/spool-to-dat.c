@@ -8,7 +8,6 @@
 #include "base/cursor.h"
 #include "base/outfile.h"
 #include "file/dat/options.h"
-#include "file/dat/print-format.h"
 #include "record/drain/spool-to-dat.h"
 
 /* ---- the hypervisor's event formats: into the spool, out of it again, and as the file has them ---- */

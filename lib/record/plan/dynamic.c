@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Lines that define events for a recording, and those of the presets. */
-#include "record/plan/dynamic.h"
+#include "record/plan/plan.h"
 
 const char *dynamic_behind_kind(const char *line)
 {

@@ -3,7 +3,6 @@
  * The one grammar of record: a row for each option of trace-cmd record and of ours, and what it sets in
  * the plan.
  */
-#include "record/plan/dynamic.h"
 #include "record/plan/plan.h"
 #include "base/escape.h"
 

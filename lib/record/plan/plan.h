@@ -14,7 +14,7 @@ struct opts_error;
 
 struct event_plan {
 	char *name;		 /* as given: "kvm", "sched:sched_switch", "kvm_entry", "all", globs */
-	char *define;		 /* the line that makes it first (dynamic.h), or NULL */
+	char *define;		 /* the line that makes it first (dynamic.c), or NULL */
 	bool optional;		 /* the line may name what this kernel lacks: a preset's */
 	bool sdt;		 /* a program's own static probe, whose line is still to be asked of perf */
 	char *filter;		 /* -f after it, or NULL; several are joined: (a)&&(b) */
@@ -193,5 +193,30 @@ int grammar_parse_request(struct record_plan *plan, int argc, char **argv, const
 int perfetto_config(struct record_plan *plan, const char *text, size_t len, struct opts_error *err);
 /* record --config FILE: ctx is the plan. The kernel then need not have all of the events, as for Perfetto. */
 opt_set perfetto_config_option;
+
+/* ---- dynamic.c ---- */
+
+/*
+ * Events that are made for a recording: a line of tracefs's dynamic_events, as
+ * Documentation/trace/kprobetrace.rst, fprobetrace.rst, eprobetrace.rst and
+ * uprobetracer.rst of the kernel have them:
+ *   p:virt/kick virtqueue_notify vq=$arg1
+ */
+
+/* The rest after the kind and the number at once ("r10:"); NULL: no such line. */
+const char *dynamic_behind_kind(const char *line);
+
+/* An -e is such a line and no event's name: a letter, digits, a colon, then a space somewhere. */
+bool dynamic_event_defined(const char *text);
+/*
+ * The event's name as "GROUP:EVENT" (malloc'ed); NULL with the reason in *why: the line does not
+ * name both, or has a second line in it. Out of memory: NULL, too, with *why set.
+ */
+char *dynamic_event_name(const char *line, const char **why);
+/*
+ * The lines of --preset: ended by NULL. NULL: no such preset. A program's static probes are named,
+ * as perf has them: "sdt_qemu:virtio_notify".
+ */
+const char *const *dynamic_preset(const char *name);
 
 #endif

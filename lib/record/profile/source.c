@@ -3,7 +3,6 @@
 
 #include "record/hyp/hypevents.h"
 #include "record/profile/profile-priv.h"
-#include "record/drain/splice.h"
 #include "record/drain/system-metadata.h"
 
 static const char *const profile_formats[PROFILE_EVENTS] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Sets a buffer up as its plan has it: clock, size, tracer, filters, events, in the order that they need. */
-#include "record/tracefs/instance-priv.h"
+#include "record/tracefs/instance.h"
 
 #include <fnmatch.h>
 #include <regex.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A buffer of the host's: its files, the reasons when one is refused, opening, regions, start and stop. */
-#include "record/tracefs/instance-priv.h"
+#include "record/tracefs/instance.h"
 
 #include <stdarg.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The locks of the buffers that a recording changes, and whose undo is left to be done. */
-#include "record/tracefs/undo-priv.h"
-#include "base/files.h"
+#include "record/tracefs/undo.h"
 
 #include <limits.h>
 #include <sys/file.h>

@@ -2,7 +2,7 @@
 /* Instance that records when the triggers of regions switched tracing on and off. */
 #include "file/dat/page.h"
 #include "record/tracefs/dir.h"
-#include "record/tracefs/instance-priv.h"
+#include "record/tracefs/instance.h"
 
 #define WATCH_KB   "512"   /* of each CPU: some thousand events */
 #define WATCH_LATE 1000000 /* ns, in which a start has switched all CPUs on */

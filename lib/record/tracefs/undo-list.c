@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Files of tracefs that hold a list: read in the form in which they can be written back. */
-#include "record/tracefs/undo-priv.h"
-#include "base/files.h"
+#include "record/tracefs/undo.h"
 
 #define LIST_MAX (16u << 20)
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
 #include "record/tracefs/undo.h"
-#include "record/tracefs/undo-priv.h"
-#include "record/plan/dynamic.h"
+#include "record/plan/plan.h"
 #include "record/tracefs/dir.h"
 #include "base/cursor.h"
 
