@@ -2,7 +2,7 @@
 /* The counter method: a guest's clock by the machine's counter and its CNTVOFF, or by pings. */
 #include <math.h>
 
-#include "sync/counter-method.h"
+#include "sync/evidence.h"
 #include "sync/solver.h"
 
 #define CURVE_STEP 2e-3 /* no clock is slewed by so much: it was set */

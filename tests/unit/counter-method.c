@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
-#include "sync/counter-method.h"
+#include "sync/evidence.h"
 #include "file/dat/offset.h"
 #include "record/clock/cntvoff.h"
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "ask/flame/flame-priv.h"
-#include "record/profile/profile-priv.h"
+#include "record/profile/profile.h"
 
 static char path[4096];
 static uint8_t id[20];

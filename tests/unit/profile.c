@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "record/profile/profile-priv.h"
 #include "record/profile/profile.h"
 #include "tep.h"
 #include "base/array.h"

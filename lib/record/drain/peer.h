@@ -2,7 +2,7 @@
 #ifndef HYPTRACE_PEER_H
 #define HYPTRACE_PEER_H
 
-#include "sync/counter-method.h"
+#include "sync/evidence.h"
 #include "record/drain/source.h"
 #include "record/spool/spool.h"
 #include "file/wire/transport.h"

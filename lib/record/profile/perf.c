@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The kernel's perf events of all CPUs: opened, switched, closed, and their rings. For a recorder and an
  * agent. */
-#include "record/profile/profile-priv.h"
+#include "record/profile/profile.h"
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Makes trace records from the kernel's perf records. For a recorder and an agent. */
 #include "base/cursor.h"
-#include "record/profile/profile-priv.h"
 #include "record/profile/profile.h"
 
 #include <elf.h>

@@ -2,7 +2,7 @@
 /* A profile as a source for the recorder: drains its pages, and adds its texts. */
 
 #include "record/hyp/hypevents.h"
-#include "record/profile/profile-priv.h"
+#include "record/profile/profile.h"
 #include "record/drain/system-metadata.h"
 
 static const char *const profile_formats[PROFILE_EVENTS] = {
