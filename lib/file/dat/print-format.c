@@ -7,7 +7,7 @@
 /* ---- what libtraceevent does not know, in other words; conversions ---- */
 
 /* include/linux/string_choices.h: str_YES_NO(condition) */
-static const struct {
+static const struct choice {
 	const char *yes, *no;
 } choices[] = {
 	{ "assert", "deassert" }, { "enable", "disable" }, { "enabled", "disabled" }, { "hi", "lo" },
@@ -17,20 +17,27 @@ static const struct {
 	{ "yes", "no" },	  { "no", "yes" },
 };
 
-/* The words of a function str_YES_NO. */
-static bool print_choice(const char *name, size_t n, const char **yes, const char **no)
+struct word {
+	const char *s;
+	size_t n;
+};
+
+static bool word_is(const struct word *w, const char *name)
+{
+	return w->n == strlen(name) && !memcmp(w->s, name, w->n);
+}
+
+/* The words of a function str_YES_NO; NULL: it is none. */
+static const struct choice *print_choice(const struct word *w)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
 		char known[32];
 
 		snprintf(known, sizeof(known), "str_%s_%s", choices[i].yes, choices[i].no);
-		if (n != strlen(known) || memcmp(name, known, n))
-			continue;
-		*yes = choices[i].yes;
-		*no = choices[i].no;
-		return true;
+		if (word_is(w, known))
+			return &choices[i];
 	}
-	return false;
+	return NULL;
 }
 
 /* "? 'x' : 'y'" at p: where its four quotes are. */
@@ -219,22 +226,12 @@ static bool print_expect(struct print *c, const char *what)
 	return print_accept(c, what) || print_unread(c);
 }
 
-struct word {
-	const char *s;
-	size_t n;
-};
-
 static bool print_word(struct print *c, struct word *w)
 {
 	print_peek(c);
 	*w = (struct word){ .s = c->p, .n = word_len(c->p, SIZE_MAX, "") };
 	c->p += w->n;
 	return w->n;
-}
-
-static bool word_is(const struct word *w, const char *name)
-{
-	return w->n == strlen(name) && !memcmp(w->s, name, w->n);
 }
 
 /* "__get_" or "__get_rel_", then `what` */
@@ -440,9 +437,9 @@ static bool print_call(struct print *c, const struct word *name)
 
 static bool print_function(struct print *c, const struct word *w)
 {
-	const char *yes, *no;
+	const struct choice *choice = c->fixup ? print_choice(w) : NULL;
 
-	if (c->fixup && print_choice(w->s, w->n, &yes, &no)) {
+	if (choice) {
 		/* "str_yes_no(a)" becomes `((a) ? "yes" : "no")`. */
 		buf_add(c->out, c->copied, (size_t)(w->s - c->copied));
 		c->copied = c->p;
@@ -450,7 +447,7 @@ static bool print_function(struct print *c, const struct word *w)
 		if (!print_cond(c) || !print_expect(c, ")"))
 			return false;
 		print_flush(c);
-		buf_printf(c->out, " ? \"%s\" : \"%s\")", yes, no);
+		buf_printf(c->out, " ? \"%s\" : \"%s\")", choice->yes, choice->no);
 		return c->fixed = true;
 	}
 	if (word_is(w, "__print_flags"))
@@ -729,12 +726,7 @@ static size_t name_len(const char *s)
 /* "[16]", "[]", "[(8 + 1)]" or nothing, to the end */
 static bool brackets_sound(const char *s)
 {
-	const char *end = strchr(s, ']');
-
-	return !*s ||
-	       (*s == '[' && end && !end[1] &&
-		strspn(s + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789 +-*/()") ==
-			(size_t)(end - s - 1));
+	return !*s || (*s == '[' && !strcmp(s + 1 + word_len(s + 1, SIZE_MAX, " +-*/()"), "]"));
 }
 
 /* "const char *", "__data_loc char[]" */
