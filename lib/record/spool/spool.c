@@ -200,12 +200,14 @@ int spool_remove(struct spool *s)
 	return ret;
 }
 
-static int lock_session(struct spool *s, int flags)
+/* Locks it, too, unless it is somebody else's. */
+static int open_session(struct spool *s, int flags)
 {
-	s->session_fd = openat(s->dirfd, "session", O_RDWR | O_APPEND | O_CLOEXEC | flags, 0600);
+	flags |= s->read_only ? O_RDONLY : O_RDWR | O_APPEND;
+	s->session_fd = openat(s->dirfd, "session", O_CLOEXEC | flags, 0600);
 	if (s->session_fd < 0)
 		return -errno;
-	if (flock(s->session_fd, LOCK_EX | LOCK_NB) < 0)
+	if (!s->read_only && flock(s->session_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	return 0;
 }
@@ -221,7 +223,7 @@ int spool_create(struct spool **out, const char *dir, const struct log *log)
 		ret = -errno;
 		goto out;
 	}
-	ret = open_trusted(s, log) ?: lock_session(s, O_CREAT | O_EXCL);
+	ret = open_trusted(s, log) ?: open_session(s, O_CREAT | O_EXCL);
 	if (!ret && (mkdirat(s->dirfd, "texts", 0700) < 0 || mkdirat(s->dirfd, "buffers", 0700) < 0 ||
 		     mkdirat(s->dirfd, "pages", 0700) < 0))
 		ret = -errno;
@@ -315,14 +317,7 @@ static int open_spool(struct spool **out, const char *dir, bool read_only, const
 	if (!s)
 		return -ENOMEM;
 	s->read_only = read_only;
-	ret = open_trusted(s, log);
-	if (!ret && !read_only) {
-		ret = lock_session(s, 0);
-	} else if (!ret) {
-		s->session_fd = openat(s->dirfd, "session", O_RDONLY | O_CLOEXEC);
-		ret = s->session_fd < 0 ? -errno : 0;
-	}
-	ret = ret ?: load_pairs(s, "session", 1 << 20, keep_key, s);
+	ret = open_trusted(s, log) ?: open_session(s, 0) ?: load_pairs(s, "session", 1 << 20, keep_key, s);
 	version = ret ? NULL : spool_get(s, "spool");
 	if (!ret && (!version || strcmp(version, "1")))
 		ret = -EBADMSG;
@@ -576,15 +571,12 @@ static off_t range_at(size_t buffer, unsigned int cpu)
 /* {0, UINT64_MAX} without a range. */
 static struct spool_range range_read(const struct spool *s, off_t at)
 {
-	struct spool_range r = { 0, UINT64_MAX };
+	struct spool_range r;
 	int fd = openat(s->dirfd, "range", O_RDONLY | O_CLOEXEC);
+	bool there = fd >= 0 && pread(fd, &r, sizeof(r), at) == sizeof(r);
 
-	if (fd < 0)
-		return r;
-	if (pread(fd, &r, sizeof(r), at) != sizeof(r))
-		r = (struct spool_range){ 0, UINT64_MAX };
-	close(fd);
-	return r;
+	fd_close(&fd);
+	return there ? r : (struct spool_range){ 0, UINT64_MAX };
 }
 
 bool spool_has_ranges(const struct spool *s)
@@ -705,9 +697,7 @@ char *spool_numbered(const struct spool *s, uint64_t number)
 
 char *spool_output(const struct spool *s)
 {
-	struct spool_range head = range_read(s, 0);
-
-	return spool_numbered(s, head.from);
+	return spool_numbered(s, range_read(s, 0).from);
 }
 
 char *spool_next_output(const struct spool *s)
