@@ -128,9 +128,7 @@ static void boot_parse(struct boot *b, const char *text)
 		    boot_value(word, "ftrace.event.") || boot_value(word, "ftrace.events ") ||
 		    boot_value(word, "ftrace.events="))
 			b->top = true;
-		v = boot_value(word, "trace_instance=");
-		if (!v)
-			v = boot_value(word, "ftrace.instance.");
+		v = boot_value(word, "trace_instance=") ?: boot_value(word, "ftrace.instance.");
 		if (v) {
 			char *name = strndup(v, strcspn(v, "^@,. =\""));
 

@@ -140,12 +140,12 @@ static const char *outcome(int ret)
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct agent_line {
-	struct agent *a;
+	struct agent a;
 	const char *early;
 	const char *journal; /* NULL: the first place that will do; "none": in memory */
 	uint64_t number;     /* of an option that is one */
 	uint64_t timeout;    /* s */
-	bool daemon, probes, verbose, version;
+	bool daemon, verbose, version;
 };
 
 /* ---- messages: to stderr, syslog or the kernel's log, with a limited rate -------------------- */
@@ -230,14 +230,9 @@ static void print_text(const char *text)
 		_exit(EXIT_FAILED);
 }
 
-static int take_allow(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	return strlist_add(&((struct agent_line *)ctx)->a->allow, arg);
-}
-
 static int take_listen(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	struct agent *a = ((struct agent_line *)ctx)->a;
+	struct agent *a = &((struct agent_line *)ctx)->a;
 	uint32_t port = a->addr.port;
 
 	if (transport_parse(&a->addr, arg))
@@ -260,7 +255,7 @@ static int take_agent_port(void *ctx, const struct opt *o, const char *arg, stru
 	int ret = opts_set_number(l, o, arg, err);
 
 	if (!ret)
-		l->a->addr.port = (uint32_t)l->number;
+		l->a.addr.port = (uint32_t)l->number;
 	return ret;
 }
 
@@ -271,9 +266,9 @@ static int take_cid(void *ctx, const struct opt *o, const char *arg, struct opts
 
 	if (ret)
 		return ret;
-	if (l->a->n_cids == ARRAY_SIZE(l->a->cids))
+	if (l->a.n_cids == ARRAY_SIZE(l->a.cids))
 		return opts_wrong(err, o, arg, "too many");
-	l->a->cids[l->a->n_cids++] = (uint32_t)l->number;
+	l->a.cids[l->a.n_cids++] = (uint32_t)l->number;
 	return 0;
 }
 
@@ -288,9 +283,10 @@ static const struct opt agent_rows[] = {
 	    take_listen),
 	OPT(0, "cid", "N", "vsock: let this CID connect too (2, the host, always may)", take_cid,
 	    LINE(number), .max = UINT32_MAX - 1),
-	OPT(0, "allow", "EVENTS", "only these events may be traced, e.g. 'sched:*' (repeatable)", take_allow),
+	OPT(0, "allow", "EVENTS", "only these events may be traced, e.g. 'sched:*' (repeatable)",
+	    opts_add_text, LINE(a.allow)),
 	OPT(0, "probes", NULL, "make the probes that a recorder defines (-e 'p:...');\nthey read any memory",
-	    opts_set_flag, LINE(probes)),
+	    opts_set_flag, LINE(a.probes)),
 	OPT(0, "early", "EVENTS", "record these from now on, for the first recorder\n(comma-separated)",
 	    opts_set_text, LINE(early)),
 	OPT_DURATION(0, "timeout", "for each wait on a recorder (180s)", UNIT_S, UNIT_S, LINE(timeout),
@@ -446,13 +442,12 @@ static int listen_and_serve(struct agent *a, int ready)
 	log_info(&a->log, "capabilities dropped: %s; no new privileges: %s; system calls filtered: %s",
 		 outcome(caps), outcome(privs), outcome(ret));
 	ret = serve(a);
-	if (ret)
-		log_err(&a->log, "cannot go on: %s", strerror(-ret));
-	return ret;
+	return ret ? log_fail_errno(&a->log, ret, "cannot go on") : 0;
 }
 
-static int agent_run(struct agent *a, const struct agent_line *l)
+static int agent_run(struct agent_line *l)
 {
+	struct agent *a = &l->a;
 	int ready = -1, ret = a->signal_fd < 0 ? a->signal_fd : enter_tracing_dir(a);
 
 	if (!ret && l->daemon)
@@ -492,15 +487,15 @@ int cmd_agent(int argc, char **argv);
 
 int main(int argc, char **argv)
 {
-	struct agent a = {
-		.log = { .fn = agent_log },
-		.proc_fd = -1,
-		.listen_fd = -1,
-		.addr = { .kind = TRANSPORT_VSOCK, .port = MSG_PORT, .cid = TRANSPORT_CID_ANY },
-		.cids = { TRANSPORT_CID_HOST },
-		.n_cids = 1,
+	struct agent_line l = {
+		.a = { .log = { .fn = agent_log },
+		       .proc_fd = -1,
+		       .listen_fd = -1,
+		       .addr = { .kind = TRANSPORT_VSOCK, .port = MSG_PORT, .cid = TRANSPORT_CID_ANY },
+		       .cids = { TRANSPORT_CID_HOST },
+		       .n_cids = 1 },
+		.timeout = TIMEOUT_S,
 	};
-	struct agent_line l = { .a = &a, .timeout = TIMEOUT_S };
 	struct opts_error err;
 	int status, ret;
 	bool shim;
@@ -527,21 +522,20 @@ int main(int argc, char **argv)
 		buf_release(&text);
 		status = EXIT_OK;
 	} else if (ret) {
-		log_err(&a.log, "%s (hyptrace-agent -h lists the options)", err.text);
+		log_err(&l.a.log, "%s (hyptrace-agent -h lists the options)", err.text);
 		status = EXIT_USAGE;
 	} else if (l.version) {
 		print_text("hyptrace-agent " HYPTRACE_VERSION "\n");
 		status = EXIT_OK;
 	} else {
 		verbose = l.verbose;
-		a.probes = l.probes;
-		a.timeout_ms = (int64_t)l.timeout * 1000;
+		l.a.timeout_ms = (int64_t)l.timeout * 1000;
 		signal(SIGPIPE, SIG_IGN);
-		a.signal_fd = stop_signals();
-		if (a.signal_fd < 0)
-			log_err(&a.log, "cannot take signals: %s", strerror(-a.signal_fd));
-		status = a.signal_fd < 0 || agent_run(&a, &l) ? EXIT_FAILED : EXIT_OK;
+		l.a.signal_fd = stop_signals();
+		if (l.a.signal_fd < 0)
+			log_err(&l.a.log, "cannot take signals: %s", strerror(-l.a.signal_fd));
+		status = agent_run(&l) ? EXIT_FAILED : EXIT_OK;
 	}
-	strlist_release(&a.allow);
+	strlist_release(&l.a.allow);
 	return status;
 }
