@@ -194,12 +194,9 @@ static int load_pages(struct copy *c, uint64_t first, size_t n)
 	if (!n)
 		return 0;
 	got = pread_all(cpu->fd, c->w->pages, n * size, cpu->offset + first * size);
-	if (got < (ssize_t)(n * size)) {
-		got = got < 0 ? got : -EIO;
-		log_err(c->w->log, "cannot read the pages of cpu %u of buffer '%s': %s", c->cpu, c->b->name,
-			strerror((int)-got));
-		return (int)got;
-	}
+	if (got < (ssize_t)(n * size))
+		return log_fail_errno(c->w->log, got < 0 ? (int)got : -EIO,
+				      "cannot read the pages of cpu %u of buffer '%s'", c->cpu, c->b->name);
 	for (size_t i = 0; i < n && c->b->fix_page; i++) {
 		int ret = c->b->fix_page(c->b->fix_ctx, c->cpu, c->w->pages + i * size, size);
 		if (ret < 0)

@@ -18,10 +18,8 @@ static int set_tracing(struct host *h, const char *value)
 {
 	int ret = write_file_at(h->dirfd, "tracing_on", value, 1);
 
-	if (ret)
-		log_err(h->log, "cannot write %s to %s/tracing_on: %s", value, h->source.path,
-			strerror(-ret));
-	return ret;
+	return ret ? log_fail_errno(h->log, ret, "cannot write %s to %s/tracing_on", value, h->source.path)
+		   : 0;
 }
 
 static int host_start(struct source *s)
@@ -57,17 +55,16 @@ static int host_drain(struct source *s, unsigned int cpu, struct drain *d)
 	struct splice m;
 	unsigned int mark;
 	char path[64];
-	ssize_t n = 0;
-	int in, ret;
+	ssize_t n;
+	int in;
 
 	snprintf(path, sizeof(path), "per_cpu/cpu%u/trace_pipe_raw", cpu);
 	in = openat(host_of(s)->dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (in < 0)
 		return errno == ENODEV || errno == ENXIO ? 0 : -errno;
-	ret = splice_open(&m, in, s->page_size, true, d);
+	n = splice_open(&m, in, s->page_size, true, d);
 	/* sub-buffers larger than the pipe's slots are not spliced by every kernel */
 	m.copying = s->page_size != (uint32_t)sysconf(_SC_PAGESIZE);
-	n = ret;
 	while (n >= 0 && !atomic_load(d->stopping)) {
 		if (drain_rests(d)) {
 			n = rawpipe_wait(m.in, d);
@@ -85,10 +82,9 @@ static int host_drain(struct source *s, unsigned int cpu, struct drain *d)
 		;
 	while (n >= 0 && (n = host_move(&m, splice_copy)) > 0)
 		;
-	ret = (int)n;
 	splice_close(&m);
 	close(in);
-	return ret;
+	return (int)n;
 }
 
 static int host_count(struct source *s, unsigned int cpu, uint64_t *events, uint64_t *lost)

@@ -556,11 +556,9 @@ static int rotate_reap(struct rotate *r)
 
 	workers_finish(r->writer);
 	r->writing = false;
-	if (r->error) {
-		log_err(r->s->log, "a part of the recording cannot be written, which ends here: %s",
-			errno_text(r->error));
-		return r->error;
-	}
+	if (r->error)
+		return log_fail_errno(r->s->log, r->error,
+				      "a part of the recording cannot be written, which ends here");
 	/* with guests only, the host has no file */
 	path = spool_numbered(r->pieces[r->s->n_tracks ? 0 : r->n_pieces - 1].spool, r->number);
 	for (size_t i = 0; i < sum->n_buffers; i++)

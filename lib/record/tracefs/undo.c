@@ -129,11 +129,9 @@ static int journal_parse_line(struct journal *j, char *line, off_t at)
 		return -EBADMSG;
 	if (value)
 		*value++ = 0;
-	if (unescape(path) || (value && unescape(value)))
+	if (unescape(path) || (value && unescape(value)) || !entry_ok(op, path, value ?: ""))
 		return -EBADMSG;
-	if (!entry_ok(op, path, value ? value : ""))
-		return -EBADMSG;
-	return journal_keep(j, op, path, value ? value : "", at);
+	return journal_keep(j, op, path, value ?: "", at);
 }
 
 static int journal_parse(struct journal *j, const struct buf *text, size_t *number)
@@ -429,9 +427,7 @@ static int undo_note(struct undo *u, enum entry_op op, const char *path, const c
 	if (ret)
 		return ret;
 	ret = journal_add(&u->journal, op, path, value);
-	if (ret)
-		log_err(&u->log, "cannot note the state of '%s' in the journal: %s", path, strerror(-ret));
-	return ret;
+	return ret ? log_fail_errno(&u->log, ret, "cannot note the state of '%s' in the journal", path) : 0;
 }
 
 /* A file that shows "X": its members differ. */
