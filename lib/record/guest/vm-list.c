@@ -56,7 +56,7 @@ const struct guest_vcpu *guest_vcpu(const struct guest *g, unsigned int cpu)
 
 bool guest_set_vcpu(struct guest *g, unsigned int cpu, pid_t tid, enum guest_how how)
 {
-	struct guest_vcpu *v;
+	const struct guest_vcpu one = { .cpu = cpu, .tid = tid, .how = tid ? how : GUEST_HOW_NONE };
 	size_t at = 0;
 
 	for (size_t i = 0; tid && i < g->n_vcpus; i++)
@@ -71,13 +71,10 @@ bool guest_set_vcpu(struct guest *g, unsigned int cpu, pid_t tid, enum guest_how
 		g->vcpus[at].how = how;
 		return true;
 	}
-	v = array_grow(g->vcpus, g->n_vcpus, sizeof(*v));
-	if (!v)
+	if (array_push(&g->vcpus, &g->n_vcpus, &one, sizeof(one)))
 		return false;
-	g->vcpus = v;
-	memmove(&v[at + 1], &v[at], (g->n_vcpus - at) * sizeof(*v));
-	v[at] = (struct guest_vcpu){ .cpu = cpu, .tid = tid, .how = tid ? how : GUEST_HOW_NONE };
-	g->n_vcpus++;
+	memmove(&g->vcpus[at + 1], &g->vcpus[at], (g->n_vcpus - 1 - at) * sizeof(one));
+	g->vcpus[at] = one;
 	return true;
 }
 

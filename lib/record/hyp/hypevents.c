@@ -79,18 +79,16 @@ int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
 	struct hypevent ev = { .vcpu_offset = -1 };
 	int ret = event_format_parse(format_text, len, &ev.fmt);
 	unsigned int header;
-	struct hypevent *v;
 	size_t at;
 
 	if (ret)
 		return ret;
-	ret = -EBADMSG;
 	if (!format_ok(&ev.fmt))
-		goto fail;
-	ret = -EEXIST;
-	if (hypevents_by_hyp_id(e, ev.fmt.id) || hypevents_by_name(e, ev.fmt.name, strlen(ev.fmt.name)))
-		goto fail;
-	ret = hyptext_pattern_new(&ev.fmt, &ev.pattern);
+		ret = -EBADMSG;
+	else if (hypevents_by_hyp_id(e, ev.fmt.id) || hypevents_by_name(e, ev.fmt.name, strlen(ev.fmt.name)))
+		ret = -EEXIST;
+	else
+		ret = hyptext_pattern_new(&ev.fmt, &ev.pattern);
 	if (ret)
 		goto fail;
 	header = hyp_kernel_header(&ev.fmt);
@@ -107,16 +105,12 @@ int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
 	ev.as_text = !e->raw && !ev.from_text;
 	if (ev.as_text)
 		ev.vcpu_offset = -1;
-	v = array_grow(e->v, e->n, sizeof(*v));
-	if (!v) {
-		ret = -ENOMEM;
+	at = array_lower_bound(e->v, e->n, sizeof(ev), hyp_event_before, &ev.fmt.id);
+	ret = array_push(&e->v, &e->n, &ev, sizeof(ev));
+	if (ret)
 		goto fail;
-	}
-	e->v = v;
-	at = array_lower_bound(v, e->n, sizeof(*v), hyp_event_before, &ev.fmt.id);
-	memmove(v + at + 1, v + at, (e->n - at) * sizeof(*v));
-	v[at] = ev;
-	e->n++;
+	memmove(&e->v[at + 1], &e->v[at], (e->n - 1 - at) * sizeof(ev));
+	e->v[at] = ev;
 	return 0;
 fail:
 	event_release(&ev);
