@@ -2,7 +2,6 @@
 /* The reading half of hyptrace.h: a handle on files, their events and spans by time, and the events' fields.
  */
 #include "api/handle-priv.h"
-#include "api/handle.h"
 #include "ask/states/exit-sums.h"
 #include "base/decode/esr.h"
 #include "sync/align.h"

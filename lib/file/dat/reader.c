@@ -424,11 +424,8 @@ int reader_open(struct reader **out, int fd, const struct log *log)
 	r->log = log;
 	r->info.layout = page_layout_default;
 	r->unzips = calloc(1, sizeof(*r->unzips));
-	if (!r->unzips) {
-		ret = -ENOMEM;
-	} else if (fstat(fd, &st) < 0) {
-		ret = -errno;
-	} else {
+	ret = !r->unzips ? -ENOMEM : fstat(fd, &st) < 0 ? -errno : 0;
+	if (!ret) {
 		size_t n = 1;
 
 		r->size = (uint64_t)st.st_size;

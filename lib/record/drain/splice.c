@@ -104,9 +104,8 @@ int rawpipe_wait(int fd, const struct drain *d)
 
 	if (d->ring)
 		return poll(p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
-	if (d->sleep_us) {
+	if (d->sleep_us)
 		return ppoll(p, 1, &pause, NULL) < 0 && errno != EINTR ? -errno : 0;
-	}
 	if (poll(p, 2, WAIT_MS) < 0 && errno != EINTR)
 		return -errno;
 	/* an error condition on the buffer would make this spin */

@@ -143,12 +143,6 @@ static int plan_trigger(void *ctx, const struct opt *o, const char *arg, struct 
 	return e ? strlist_add(&e->triggers, arg) : -EINVAL;
 }
 
-static int plan_negate(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	((struct grammar *)ctx)->negate = true;
-	return 0;
-}
-
 static int plan_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
@@ -297,7 +291,8 @@ static const struct opt rows[] = {
 	     plan_preset, .flags = ANYWHERE, .words = "virtio qemu"),
 	KEY('f', "FILTER", "filter of the -e before it", plan_filter, .flags = ANYWHERE),
 	KEY('R', "TRIGGER", "trigger for the -e before it", plan_trigger, .flags = ANYWHERE),
-	KEY('v', NULL, "switch the events of the following -e off again", plan_negate, .flags = ANYWHERE),
+	KEY('v', NULL, "switch the events of the following -e off again", opts_set_flag,
+	    .off = offsetof(struct grammar, negate), .flags = ANYWHERE),
 	KEY('T', NULL, "a stack trace with every event", opts_add_text, BUFFER(options, HOSTS),
 	    .text = "stacktrace"),
 	KEY('i', NULL, "go on when an event is not there", opts_set_flag, PLAN(ignore_event_errors, AGENT)),

@@ -395,9 +395,7 @@ static int setup_quiet(struct instance *i)
 
 	for (size_t n = 0; !ret && n < ARRAY_SIZE(lists); n++)
 		ret = instance_put_list(i, lists[n], "");
-	if (ret)
-		return ret;
-	ret = instance_put_file(i, "current_tracer", "nop");
+	ret = ret ?: instance_put_file(i, "current_tracer", "nop");
 	if (ret)
 		return ret;
 	ret = undo_poke(i->undo, instance_file(i, trace, "trace"), "");
@@ -419,9 +417,7 @@ static int setup_size(struct instance *i)
 	instance_file(i, subbuf, "buffer_subbuf_size_kb");
 	if (i->buffer->subbuf_kb && instance_has(i, subbuf))
 		ret = undo_save(i->undo, size);
-	if (ret)
-		return ret;
-	if (i->buffer->subbuf_kb)
+	if (!ret && i->buffer->subbuf_kb)
 		ret = instance_put_number(i, subbuf, i->buffer->subbuf_kb);
 	return ret || !i->buffer->size_kb ? ret : instance_put_number(i, size, i->buffer->size_kb);
 }
@@ -430,9 +426,8 @@ static int setup_cpumask(struct instance *i)
 {
 	char path[INSTANCE_PATH];
 	struct buf mask = { 0 };
-	unsigned int cpus;
+	unsigned int cpus, first;
 	int ret;
-	unsigned int first;
 
 	if (!i->buffer->cpumask)
 		return 0;
