@@ -200,20 +200,26 @@ static void test_names(void **state)
 	struct steps *steps;
 	struct opened o;
 	struct tep_handle *tep;
-	struct tep_format_field *next;
+	struct tep_format_field *next, *pid;
 	uint64_t first = 0;
 	size_t checked = 0;
 
 	open_captures(&o, 0, 1);
 	tep = o.in.v[0].tep;
 	next = tep_find_field(tep_find_event_by_name(tep, "sched", "sched_switch"), "next_comm");
+	pid = tep_find_field(next->event, "next_pid");
 	assert_int_equal(steps_open(&steps, &o.in), 0);
 	assert_false(tep_is_pid_registered(tep, 3200000));
 	while (merge_take(o.t->merge, &run) == 1) {
 		assert_int_equal(steps_fill(steps, o.t, &run, STEPS_ALL, &b), 0);
-		for (size_t i = 0; i < b.n; i++)
-			if (b.v[i].kind == STEP_SWITCH)
-				b.v[i].a = 3200000 + i % 2;
+		for (size_t i = 0; i < b.n; i++) {
+			int32_t other = 3200000 + (int32_t)(i % 2);
+
+			if (b.v[i].kind != STEP_SWITCH)
+				continue;
+			b.v[i].a = (uint64_t)other;
+			memcpy((uint8_t *)run.v[b.v[i].at].data + pid->offset, &other, sizeof(other));
+		}
 		steps_learn(steps, &run, b.v, b.n);
 		for (size_t i = 0; i < b.n; i++) {
 			const char *comm = (const char *)run.v[b.v[i].at].data + next->offset;

@@ -18,12 +18,12 @@ static const struct step_row {
 	{ "kvm", "kvm_userspace_exit", STEP_USER_EXIT, { "reason" }, { NULL } },
 	{ "kvm", "kvm_vcpu_wakeup", STEP_VCPU_WAKEUP, { "ns" }, { NULL } },
 	{ "kvm", "kvm_wfx_arm64", STEP_WFX, { "is_wfe" }, { NULL } },
-	{ "sched", "sched_switch", STEP_SWITCH, { "next_pid" }, { "prev_state", "next_comm", "prev_comm" } },
+	{ "sched", "sched_switch", STEP_SWITCH, { "next_pid" }, { "prev_state" } },
 	{ "sched", "sched_waking", STEP_WAKING, { "pid" }, { "target_cpu" } },
 	{ "sched", "sched_wakeup", STEP_WAKEUP, { "pid" }, { "target_cpu" } },
 	{ "sched", "sched_wakeup_new", STEP_WAKEUP, { "pid" }, { "target_cpu" } },
-	{ "sched", "sched_process_exec", STEP_NAME, { "pid" }, { NULL, "filename" } },
-	{ "task", "task_rename", STEP_NAME, { "pid" }, { NULL, "newcomm" } },
+	{ "sched", "sched_process_exec", STEP_NAME, { "pid" }, { NULL } },
+	{ "task", "task_rename", STEP_NAME, { "pid" }, { NULL } },
 	{ "irq", "irq_handler_entry", STEP_IRQ_ENTER, { "irq" }, { NULL } },
 	{ "irq", "irq_handler_exit", STEP_IRQ_EXIT, { "irq" }, { NULL } },
 	{ "irq", "softirq_raise", STEP_SOFTIRQ_RAISE, { "vec" }, { NULL } },
@@ -71,7 +71,9 @@ struct step_word {
 
 struct step_event {
 	enum step_kind kind;
-	struct field_load pid, a, b, more[4]; /* numbers but for the names of a switch and a STEP_NAME */
+	bool exec;
+	/* numbers; more: of an event of the scheduler the fields of tasks: pid and name, pid and name */
+	struct field_load pid, a, b, more[2 * STEP_NAMED];
 };
 
 /* The last names that were seen. */
@@ -180,6 +182,23 @@ const char *steps_why(const struct steps *s, const struct input *in, size_t inpu
 	return e ? e->event->name : NULL;
 }
 
+/* Finds the fields that name a task; an exec's `comm`, if it has one, is the name before. */
+static void step_names_open(struct step_event *e, struct tep_event *event)
+{
+	static const char *const fields[][2] = {
+		{ "prev_pid", "prev_comm" }, { "next_pid", "next_comm" }, { "child_pid", "child_comm" },
+		{ "pid", "newcomm" },	     { "pid", "comm" },		  { "pid", "filename" }
+	};
+	struct field_load *to = e->more;
+
+	e->exec = !strcmp(event->name, "sched_process_exec");
+	for (size_t i = e->exec ? 5 : 0; i < 5u + e->exec && to < e->more + ARRAY_SIZE(e->more); i++) {
+		to[0] = step_field(event, fields[i][0]);
+		to[1] = field_load(tep_find_field(event, fields[i][1]));
+		to += to[0].kind != FIELD_NONE && to[1].kind != FIELD_NONE ? 2 : 0;
+	}
+}
+
 static int step_event_open(struct step_input *s, const struct known_event *k, unsigned int id)
 {
 	const struct step_row *r = step_rows, *end = r + ARRAY_SIZE(step_rows);
@@ -187,6 +206,8 @@ static int step_event_open(struct step_input *s, const struct known_event *k, un
 	uint64_t table = 0;
 	int ret = 0;
 
+	if (!strcmp(k->event->system, "sched") || !strcmp(k->event->system, "task"))
+		step_names_open(e, k->event);
 	while (r < end &&
 	       ((r->system ? strcmp(r->system, k->event->system) != 0 : !k->hyp) ||
 		(r->name ? strcmp(r->name, k->event->name) != 0 : !visit_event_tells(k->event->name))))
@@ -199,10 +220,8 @@ static int step_event_open(struct step_input *s, const struct known_event *k, un
 	if (e->a.kind == FIELD_NONE)
 		e->a = step_field(k->event, r->a[1]);
 	e->b = step_field(k->event, r->b[0]);
-	for (size_t i = 1; i < ARRAY_SIZE(r->b); i++)
+	for (size_t i = 1; i < ARRAY_SIZE(r->b) && r->b[i]; i++)
 		e->more[i - 1] = step_field(k->event, r->b[i]);
-	for (size_t i = 1; i < 3 && (r->kind == STEP_SWITCH || r->kind == STEP_NAME); i++)
-		e->more[i - 1] = field_load(r->b[i] ? tep_find_field(k->event, r->b[i]) : NULL);
 	if (s->words[r->kind].n)
 		return 0;
 	for (const struct tep_print_arg *arg = k->event->print_fmt.args; arg && !ret; arg = arg->next)
@@ -417,34 +436,46 @@ static struct step_name *step_name_find(const struct step_names *n, int32_t pid)
 	return i == MAP_NONE ? NULL : &n->v[i];
 }
 
-/* The name is the field's; of a path its last part, as the kernel names a task that executes it. */
-static void step_name_is(const struct step_input *in, const struct field_load *field,
-			 const struct merge_record *m, uint64_t pid)
+size_t steps_named(const struct steps *s, size_t input, const struct merge_record *m,
+		   struct step_named v[STEP_NAMED])
+{
+	const struct step_input *in = &s->v[input];
+	unsigned int id = timeline_id(m);
+	const struct step_event *e = id < in->n ? &in->events[id] : NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; e && i < ARRAY_SIZE(e->more); i += 2) {
+		const uint8_t *name, *slash;
+		uint64_t pid = step_value(&e->more[i], m);
+		size_t len;
+
+		if (!pid || pid > INT32_MAX ||
+		    field_load_bytes(&e->more[i + 1], m->data, m->len, &name, &len) != 1)
+			continue;
+		len = strnlen((const char *)name, len);
+		slash = e->exec ? memrchr(name, '/', len) : NULL;
+		if (slash) {
+			len -= (size_t)(slash + 1 - name);
+			name = slash + 1;
+		}
+		len = len < COMM_LEN ? len : COMM_LEN;
+		if (len)
+			v[n++] = (struct step_named){ (int32_t)pid, (const char *)name, len };
+	}
+	return n;
+}
+
+static void step_name_is(const struct step_input *in, const struct step_named *is, uint64_t ts)
 {
 	struct step_names *names = in->names;
-	struct step_name *at, new = { .pid = (int32_t)pid, .since = m->ts };
-	struct step_name *before = NULL;
-	const uint8_t *data, *slash;
-	size_t n;
+	struct step_name new = { .pid = is->pid, .since = ts };
+	struct step_name *at = step_name_find(names, new.pid), *before = NULL;
 
-	if (!pid || pid > INT32_MAX || field->kind == FIELD_NONE ||
-	    field_load_bytes(field, m->data, m->len, &data, &n) != 1)
-		return;
-	n = strnlen((const char *)data, n);
-	slash = field->kind == FIELD_LOC && in->events[timeline_id(m)].kind == STEP_NAME
-			? memrchr(data, '/', n)
-			: NULL;
-	n -= slash ? (size_t)(slash + 1 - data) : 0;
-	data = slash ? slash + 1 : data;
-	n = n < COMM_LEN ? n : COMM_LEN;
-	if (!n)
-		return;
-	at = step_name_find(names, new.pid);
-	if ((at && !strncmp(at->comm, (const char *)data, n) && !at->comm[n]) ||
+	if ((at && !strncmp(at->comm, is->comm, is->len) && !at->comm[is->len]) ||
 	    names->changes == STEP_NAMES_MAX)
 		return;
 	names->changes++;
-	new.comm = arena_text(&names->texts, data, n) ?: "";
+	new.comm = arena_text(&names->texts, is->comm, is->len) ?: "";
 	new.first = !at && !(in->tep && tep_is_pid_registered(in->tep, new.pid));
 	if (at)
 		before = arena_alloc(&names->texts, sizeof(*before));
@@ -453,25 +484,24 @@ static void step_name_is(const struct step_input *in, const struct field_load *f
 	new.before = before;
 	if (at)
 		*at = new;
-	else if (map_push(&names->by_pid, map_hash((uint32_t)pid), &names->v, &names->n, &new, sizeof(new)))
+	else if (map_push(&names->by_pid, map_hash((uint32_t)is->pid), &names->v, &names->n, &new,
+			  sizeof(new)))
 		return; /* out of memory: the task keeps the name of the file's table */
-	if (in->tep && !tep_is_pid_registered(in->tep, (int)pid)) /* for libtraceevent's own printing */
-		tep_register_comm(in->tep, new.comm, (int)pid);
+	if (in->tep && !tep_is_pid_registered(in->tep, new.pid)) /* for libtraceevent's own printing */
+		tep_register_comm(in->tep, new.comm, new.pid);
 }
 
 void steps_learn(const struct steps *s, const struct merge_run *run, const struct step *v, size_t n)
 {
 	for (const struct step *end = v + n; v < end; v++) {
 		const struct merge_record *m = &run->v[v->at];
-		const struct step_input *in = &s->v[v->input];
-		const struct step_event *e;
+		struct step_named named[STEP_NAMED];
+		size_t tasks = 0;
 
-		if (!(STEP_SET(v->kind) & (STEP_SET(STEP_SWITCH) | STEP_SET(STEP_NAME))))
-			continue;
-		e = &in->events[timeline_id(m)];
-		if (v->kind == STEP_SWITCH)
-			step_name_is(in, &e->more[1], m, (uint64_t)v->pid);
-		step_name_is(in, &e->more[0], m, v->a);
+		if (STEP_SET(v->kind) & (STEP_SET(STEP_SWITCH) | STEP_SET(STEP_NAME)))
+			tasks = steps_named(s, v->input, m, named);
+		for (size_t i = 0; i < tasks; i++)
+			step_name_is(&s->v[v->input], &named[i], m->ts);
 	}
 }
 

@@ -94,6 +94,21 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 	       struct step_batch *b);
 void step_batch_release(struct step_batch *b);
 
+/* A task that a record names. */
+struct step_named {
+	int32_t pid;
+	const char *comm; /* the record's, without a NUL */
+	size_t len;
+};
+
+#define STEP_NAMED 2 /* tasks of a record at most */
+/*
+ * The tasks that a record of the scheduler names, with the names that they have then: the executed file's, as
+ * the kernel names a task after it; of a change the new one. Returns how many.
+ */
+size_t steps_named(const struct steps *s, size_t input, const struct merge_record *m,
+		   struct step_named v[STEP_NAMED]);
+
 /* Names and changes of names of a file that are kept at most. */
 #define STEP_NAMES_MAX 65536
 
