@@ -139,7 +139,6 @@ void sql_close(struct sql *s)
 	if (!s)
 		return;
 	sqlite3_close(s->db);
-	sql_store_free(s->hyp ? s->hyp->store : NULL, s->n_streams);
 	sql_hyp_close(s);
 	buf_release(&s->args.texts);
 	sql_records_release(s);

@@ -15,63 +15,41 @@ uint8_t sql_hyp_word(const struct sql_hyp *h, const char *word)
 	return 0;
 }
 
-/* 0: there are too many. */
-static int sql_hyp_learn(struct sql_hyp *h, const char *word, uint8_t *to)
+/* The word's number, a new one for a new word; 0: NULL, or there are too many. */
+static uint8_t sql_hyp_learn(struct sql_hyp *h, const char *word)
 {
-	*to = sql_hyp_word(h, word);
-	if (*to || h->n_words == ARRAY_SIZE(h->words) - 1)
-		return 0;
-	h->words[h->n_words + 1] = strdup(word);
-	if (!h->words[h->n_words + 1])
-		return -ENOMEM;
-	*to = (uint8_t)++h->n_words;
-	return 0;
+	uint8_t known = word ? sql_hyp_word(h, word) : 0;
+
+	if (!word || known || h->n_words == ARRAY_SIZE(h->words) - 1)
+		return known;
+	h->words[++h->n_words] = word;
+	return (uint8_t)h->n_words;
 }
 
 int sql_hyp_open(struct sql *s)
 {
-	int ret = 0;
-
-	if (s->hyp)
-		return 0;
-	s->hyp = calloc(1, sizeof(*s->hyp));
-	if (!s->hyp)
-		return -ENOMEM;
-	s->hyp->why = inputs_table(s->in, SPAN_REASONS, sizeof(**s->hyp->why));
-	s->hyp->left = inputs_table(s->in, SPAN_REASONS, sizeof(**s->hyp->left));
-	if (!s->hyp->why || !s->hyp->left)
-		return -ENOMEM;
-	for (size_t input = 0; input < s->in->n && !ret; input++) {
-		const struct input *in = &s->in->v[input];
-
-		for (unsigned int i = 0; i < SPAN_REASONS + in->n_known && !ret; i++) {
-			bool other = i < SPAN_REASONS ||
-				     steps_kind(s->steps, input, i - SPAN_REASONS) == STEP_HYP_OTHER;
-			const char *word = other ? steps_why(s->steps, in, input, i) : NULL;
-
-			ret = word ? sql_hyp_learn(s->hyp, word, &s->hyp->why[input][i]) : 0;
-		}
-		for (unsigned int i = 0; i < SPAN_REASONS && !ret; i++) {
-			const char *word = steps_reason(s->steps, input, STEP_HYP_EXIT, i);
-
-			ret = word ? sql_hyp_learn(s->hyp, word, &s->hyp->left[input][i]) : 0;
-		}
-	}
-	return ret;
-}
-
-void sql_hyp_close(struct sql *s)
-{
 	struct sql_hyp *h = s->hyp;
 
+	if (h)
+		return 0;
+	h = s->hyp = calloc(1, sizeof(*h));
 	if (!h)
-		return;
-	free(h->why);
-	free(h->left);
-	for (size_t i = 1; i <= h->n_words; i++)
-		free(h->words[i]);
-	free(h);
-	s->hyp = NULL;
+		return -ENOMEM;
+	h->why = inputs_table(s->in, SPAN_REASONS, sizeof(**h->why));
+	h->left = inputs_table(s->in, SPAN_REASONS, sizeof(**h->left));
+	if (!h->why || !h->left)
+		return -ENOMEM;
+	for (size_t input = 0; input < s->in->n; input++) {
+		const struct input *in = &s->in->v[input];
+
+		for (unsigned int i = 0; i < SPAN_REASONS + in->n_known; i++)
+			if (i < SPAN_REASONS ||
+			    steps_kind(s->steps, input, i - SPAN_REASONS) == STEP_HYP_OTHER)
+				h->why[input][i] = sql_hyp_learn(h, steps_why(s->steps, in, input, i));
+		for (unsigned int i = 0; i < SPAN_REASONS; i++)
+			h->left[input][i] = sql_hyp_learn(h, steps_reason(s->steps, input, STEP_HYP_EXIT, i));
+	}
+	return 0;
 }
 
 static void sql_span_of(const struct sql *s, const struct span *v, struct sql_span *out)
@@ -150,7 +128,7 @@ struct sql_pieces {
 	size_t n;
 };
 
-void sql_store_free(struct sql_pieces *streams, size_t n)
+static void sql_store_free(struct sql_pieces *streams, size_t n)
 {
 	for (size_t i = 0; streams && i < n; i++) {
 		for (size_t k = 0; k < streams[i].n; k++)
@@ -158,6 +136,16 @@ void sql_store_free(struct sql_pieces *streams, size_t n)
 		free(streams[i].v);
 	}
 	free(streams);
+}
+
+void sql_hyp_close(struct sql *s)
+{
+	if (!s->hyp)
+		return;
+	sql_store_free(s->hyp->store, s->n_streams);
+	free(s->hyp->why);
+	free(s->hyp->left);
+	free(s->hyp);
 }
 
 struct sql_load {

@@ -309,7 +309,7 @@ static void sql_span_cells(struct sql_cursor *cursor, int i, size_t from, size_t
 	const struct sql_span_row *v = &((const struct sql_span_cursor *)cursor)->rows[from], *end = v + n;
 	const struct sql *s = cursor->sql;
 	const struct sql_stream *of = s->streams;
-	char *const *words = s->hyp->words;
+	const char *const *words = s->hyp->words;
 	int what = cursor->table->columns[i].what;
 
 	switch (what) {

@@ -467,8 +467,8 @@ struct sql_span_maker {
 };
 
 struct sql_hyp {
-	uint8_t **why, **left; /* by input: words of spans' `why` and of the reasons of their ends */
-	char *words[256];      /* from 1 on */
+	uint8_t **why, **left;	/* by input: words of spans' `why` and of the reasons of their ends */
+	const char *words[256];	/* the files', from 1 on */
 	size_t n_words;
 	struct sql_pieces *store; /* hyp-store.c; by stream */
 	bool too_many;		  /* for the store */
@@ -504,8 +504,6 @@ struct sql_feed {
 	bool done, noted; /* the cursor's, whose feed has no more for it; that has made a note of it */
 };
 
-/* Frees the spans in memory, of n streams; NULL: there are none. */
-void sql_store_free(struct sql_pieces *streams, size_t n);
 /* Reads all spans into memory, unless there are too many, or they are there. */
 int sql_hyp_load(struct sql *s);
 void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream);
