@@ -73,7 +73,7 @@ static int sql_args_hyp(struct sql *s, size_t stream, uint64_t record, struct sq
 
 	if (ret || !s->streams[stream].hyp)
 		return ret;
-	for (ret = sql_record(s, stream, record, &c); ret == 1; ret = sql_record_next(c)) {
+	for (ret = sql_record(s, stream, record, &c); ret == 1; ret = sql_scan_next(c)) {
 		unsigned int id;
 
 		sql_spans_feed(&k, c->t, &c->run, c->at - 1, c->at);

@@ -235,16 +235,14 @@ int sql_hyp_load(struct sql *s)
 void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream)
 {
 	struct sql_span *room = f->room;
-	struct merge_run run = f->run;
 
 	sql_scan_close(&f->scan);
-	*f = (struct sql_feed){ .sql = s, .stream = stream, .room = room, .run = run };
+	*f = (struct sql_feed){ .sql = s, .stream = stream, .room = room };
 }
 
 void sql_feed_end(struct sql_feed *f)
 {
 	sql_scan_close(&f->scan);
-	merge_run_release(&f->run);
 	free(f->room);
 	*f = (struct sql_feed){ 0 };
 }
@@ -252,6 +250,7 @@ void sql_feed_end(struct sql_feed *f)
 int sql_feed_more(struct sql_feed *f, const struct sql_want *w)
 {
 	const struct sql_pieces *p = f->sql->hyp->store ? &f->sql->hyp->store[f->stream] : NULL;
+	const struct merge_run *run = &f->scan.run;
 	int ret;
 
 	f->i = f->n = 0;
@@ -277,16 +276,16 @@ int sql_feed_more(struct sql_feed *f, const struct sql_want *w)
 	sql_scan_from(&f->scan, w);
 	f->v = f->room;
 	while (!f->n && !f->over) {
-		ret = f->scan.one < f->scan.n ? sql_scan_take(&f->scan, f->scan.one, &f->run) : 0;
+		ret = sql_scan_run(&f->scan);
 		if (ret < 0)
 			return ret;
 		if (ret)
-			sql_spans_feed(&f->maker, f->scan.t, &f->run, 0, f->run.n);
+			sql_spans_feed(&f->maker, f->scan.t, run, 0, run->n);
 		while (ret && sql_spans_next(f->sql, &f->maker, &f->room[f->n]))
 			f->n++;
 		/* a span that begins in time ends with the next exit, at the latest with the next enter */
-		f->over = !ret ||
-			  (!f->maker.visit.open && f->run.n && sql_ts(f->run.v[f->run.n - 1].ts) > w->ts.to);
+		f->over =
+			!ret || (!f->maker.visit.open && run->n && sql_ts(run->v[run->n - 1].ts) > w->ts.to);
 		if (!ret)
 			f->n += sql_span_last(f->sql, &f->maker, &f->room[f->n]);
 	}

@@ -245,7 +245,7 @@ static int sql_span_one(struct sql_span_cursor *c, struct sql_span_row *row)
 	if (c->c.row || id < 0 || sql_id_kind(id) != ID_HYP || row->stream >= s->n_streams ||
 	    !s->streams[row->stream].hyp)
 		return 0;
-	for (ret = sql_record(s, row->stream, sql_id_record(id), &r); ret == 1; ret = sql_record_next(r)) {
+	for (ret = sql_record(s, row->stream, sql_id_record(id), &r); ret == 1; ret = sql_scan_next(r)) {
 		sql_spans_feed(&k, r->t, &r->run, r->at - 1, r->at);
 		found = sql_spans_next(s, &k, &row->span);
 		if (found || !k.visit.open)

@@ -92,8 +92,7 @@ int sql_scan_join(struct sql_scan *c, struct sql *s, struct timeline *t)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < c->n; i++) {
-		const struct merge_record any = { .stream = (uint32_t)i };
-		const struct merge_stream *at = merge_stream(c->t->merge, &any);
+		const struct merge_stream *at = merge_stream_at(t->merge, i);
 
 		c->map[i] = s->first[at->input][at->buffer] + at->index;
 	}
@@ -132,6 +131,7 @@ int sql_scan_one(struct sql_scan *c, struct sql *s, size_t stream)
 	struct sql_scan_want w = { s, NULL, PART_ALL, stream };
 	int ret = sql_scan_begin(c, s, &w);
 
+	c->single = true;
 	/* a buffer may list a CPU twice */
 	while (!ret && c->one < c->n && c->map[c->one] != stream)
 		c->one++;
@@ -166,7 +166,13 @@ int sql_scan_take(struct sql_scan *c, size_t i, struct merge_run *run)
 
 int sql_scan_run(struct sql_scan *c)
 {
-	return sql_scan_taken(c, &c->run, merge_take(c->t->merge, &c->run));
+	int ret = 0;
+
+	if (!c->single)
+		ret = merge_take(c->t->merge, &c->run);
+	else if (c->one < c->n)
+		ret = merge_take_stream(c->t->merge, c->one, &c->run);
+	return sql_scan_taken(c, &c->run, ret);
 }
 
 uint64_t sql_scan_record(const struct sql_scan *c)
@@ -183,8 +189,10 @@ int sql_scan_next(struct sql_scan *c)
 		int ret = sql_scan_run(c);
 
 		c->at = 0;
-		if (ret != 1)
+		if (ret != 1) {
+			c->run.n = 0;
 			return ret;
+		}
 	}
 	c->m = &c->run.v[c->at++];
 	c->stream = c->map[c->m->stream];
@@ -192,21 +200,6 @@ int sql_scan_next(struct sql_scan *c)
 }
 
 /* ---- a record by its place: out of the run that was read last, or from its page on ------------------- */
-
-int sql_record_next(struct sql_scan *c)
-{
-	while (c->at == c->run.n) {
-		int ret = sql_scan_take(c, c->one, &c->run);
-
-		c->at = 0;
-		if (ret != 1) {
-			c->run.n = 0;
-			return ret;
-		}
-	}
-	c->m = &c->run.v[c->at++];
-	return 1;
-}
 
 /* True if the run has the record at that place: it is c->m. Else c->at is the first one after it. */
 static bool sql_record_find(struct sql_scan *c, uint64_t record)
@@ -248,11 +241,11 @@ int sql_record(struct sql *s, size_t stream, uint64_t record, struct sql_scan **
 	if (ret || c->one == c->n || sql_record_find(c, record))
 		return ret ? ret : c->one < c->n;
 	/* most ask for one of the next run */
-	if (c->at == c->run.n && sql_record_next(c) == 1 && sql_record_find(c, record))
+	if (c->at == c->run.n && sql_scan_next(c) == 1 && sql_record_find(c, record))
 		return 1;
 	ret = merge_seek(c->t->merge, c->one, record * 4);
 	c->at = c->run.n = 0;
-	while (ret == 1 && (ret = sql_record_next(c)) == 1) {
+	while (ret == 1 && (ret = sql_scan_next(c)) == 1) {
 		if (sql_record_find(c, record))
 			return 1;
 		if (c->at < c->run.n)

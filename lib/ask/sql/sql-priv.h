@@ -374,7 +374,9 @@ struct sql_scan {
 	struct timeline *t;
 	bool joined;	/* the timeline and the run are of a reading that others share */
 	size_t *map;	/* of the timeline's streams: which of s->streams */
-	size_t n, one;	/* n: of them */
+	size_t n;	/* of them */
+	bool single;	/* of one stream: that one alone */
+	size_t one;	/* the timeline's number of it; n: it has no records */
 	size_t *blocks; /* for merge_run_place, of each of the timeline's streams */
 	struct merge_run run;
 	size_t at; /* in the run: behind the record */
@@ -391,24 +393,22 @@ int sql_scan_join(struct sql_scan *c, struct sql *s, struct timeline *t);
 int sql_scan_next(struct sql_scan *c);
 /* The record's part of an id; ~0 of it where the record has no bytes. */
 uint64_t sql_scan_record(const struct sql_scan *c);
-/* The same, run by run: c->run. */
+/* The same, run by run: c->run; of a scan of one stream its records alone. */
 int sql_scan_run(struct sql_scan *c);
 /* The next records of the timeline's stream i, as merge_take_stream; several threads, each its own. */
 int sql_scan_take(struct sql_scan *c, size_t i, struct merge_run *run);
 /* Allows to leave out what is before want->ts. */
 void sql_scan_from(struct sql_scan *c, const struct sql_want *want);
-/* Of that one alone: the timeline's stream c->one, c->n if it has no records. */
+/* Of that one alone. */
 int sql_scan_one(struct sql_scan *c, struct sql *s, size_t stream);
 /* Takes one that is not open. */
 void sql_scan_close(struct sql_scan *c);
 /* Finds the streams, and which are the hypervisor's. */
 int sql_streams_find(struct sql *s);
 
-/* 1: (*c)->m, good until the next call for the same stream; 0: there is none. Quickest when asked in order.
- */
+/* 1: (*c)->m, good until the next call for the same stream, from which sql_scan_next() leads on; 0: there is
+ * none. Quickest when asked in order. */
 int sql_record(struct sql *s, size_t stream, uint64_t record, struct sql_scan **c);
-/* The record after that in its stream: 1; 0: the end. */
-int sql_record_next(struct sql_scan *c);
 void sql_records_release(struct sql *s);
 
 /* ---- events by counts: counted.c ------------------------------------------------------------- */
@@ -499,7 +499,6 @@ struct sql_feed {
 	struct sql_scan scan;
 	struct sql_span_maker maker;
 	struct sql_span *room;
-	struct merge_run run;
 	bool over;
 	bool done, noted; /* the cursor's, whose feed has no more for it; that has made a note of it */
 };
