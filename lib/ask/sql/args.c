@@ -3,45 +3,38 @@
  * EXTRACT_ARG. */
 #include "ask/sql/sql-priv.h"
 
-static struct sql_arg *sql_arg_of(struct sql_args *a, const char *key)
+/* As in Perfetto a later one replaces an earlier one of the same name. */
+static void sql_arg_add(struct sql_args *a, const char *key, struct cell value)
 {
 	struct sql_arg *v = a->v;
 
-	/* as in Perfetto a later one replaces an earlier one of the same name */
 	while (v < a->v + a->n && strcmp(v->key, key) != 0)
 		v++;
 	if (v == a->v + SQL_ARGS)
-		return NULL;
-	if (v == a->v + a->n)
-		a->n++;
-	*v = (struct sql_arg){ .key = key };
-	return v;
+		return;
+	a->n += v == a->v + a->n;
+	*v = (struct sql_arg){ key, value };
 }
 
-static void sql_arg_number(struct sql_args *a, const char *key, int64_t value)
+char *sql_hex(struct arena *to, const uint8_t *data, size_t n)
 {
-	struct sql_arg *v = sql_arg_of(a, key);
+	char *text = arena_alloc(to, 2 * n + 1);
 
-	if (!v)
-		return;
-	v->number = true;
-	v->value = value;
+	for (size_t i = 0; i < n && text; i++)
+		snprintf(text + 2 * i, 3, "%02x", data[i]);
+	return text;
 }
 
-/* hex: an array, as its bytes in hexadecimal. */
-static void sql_arg_text(struct sql_args *a, const char *key, const void *text, size_t n, bool hex)
+/* A string, or another array as its bytes in hexadecimal. */
+static struct cell sql_arg_bytes(struct sql_args *a, const uint8_t *data, size_t n, bool string)
 {
-	const uint8_t *data = text;
-	struct sql_arg *v = sql_arg_of(a, key);
+	char *text;
 
-	if (!v)
-		return;
-	v->text = a->texts.len;
-	for (size_t i = 0; i < n && hex; i++)
-		buf_printf(&a->texts, "%02x", data[i]);
-	if (!hex)
-		buf_add(&a->texts, text, strnlen(text, n));
-	buf_add(&a->texts, "", 1);
+	n = string ? strnlen((const char *)data, n) : n;
+	text = string ? arena_alloc(&a->texts, n + 1) : sql_hex(&a->texts, data, n);
+	if (string && text)
+		memcpy(text, data, n);
+	return (struct cell){ .kind = CELL_COPY, .text = text };
 }
 
 static void sql_arg_fields(struct sql_args *a, const struct tep_event *e, const struct merge_record *m)
@@ -53,45 +46,51 @@ static void sql_arg_fields(struct sql_args *a, const struct tep_event *e, const 
 		size_t n;
 
 		if (l.kind == FIELD_NUMBER && field_load_number(&l, m->data, m->len, &number))
-			sql_arg_number(a, f->name, (int64_t)number);
-		else if (field_load_bytes(&l, m->data, m->len, &data, &n) != 1)
-			continue;
-		else
-			sql_arg_text(a, f->name, data, n, !(f->flags & TEP_FIELD_IS_STRING));
+			sql_arg_add(a, f->name, sql_number((int64_t)number));
+		else if (field_load_bytes(&l, m->data, m->len, &data, &n) == 1)
+			sql_arg_add(a, f->name, sql_arg_bytes(a, data, n, f->flags & TEP_FIELD_IS_STRING));
 	}
 }
 
-/* From hyp_enter to its end, with the fields of the events that have reasons. */
+int sql_span_read(struct sql *s, size_t stream, uint64_t record, struct sql_span *out, struct sql_args *args)
+{
+	struct sql_span_maker k = { 0 };
+	bool found = false;
+	struct sql_scan *c;
+	unsigned int id;
+	int ret;
+
+	if (!s->streams[stream].hyp)
+		return 0;
+	for (ret = sql_record(s, stream, record, &c); ret == 1; ret = sql_scan_next(c)) {
+		sql_spans_feed(&k, c->t, &c->run, c->at - 1, c->at);
+		found = sql_spans_next(s, &k, out);
+		if (found || !k.visit.open)
+			break;
+		if (args && steps_kind(s->steps, k.input, timeline_id(c->m)) == STEP_HYP_OTHER)
+			sql_arg_fields(args, timeline_event(c->t, c->m, &id)->event, c->m);
+	}
+	return ret < 0 ? ret : found || sql_span_last(s, &k, out);
+}
+
+/* Of a visit: what is known of it, with the fields of the events that have reasons. */
 static int sql_args_hyp(struct sql *s, size_t stream, uint64_t record, struct sql_args *a)
 {
-	size_t input = s->streams[stream].input;
-	struct sql_span_maker k = { 0 };
 	struct sql_span span = { 0 };
+	int ret = sql_hyp_open(s) ?: sql_span_read(s, stream, record, &span, a);
 	const char *reason, *left;
-	struct sql_scan *c;
-	int ret = sql_hyp_open(s);
 
-	if (ret || !s->streams[stream].hyp)
+	if (ret != 1)
 		return ret;
-	for (ret = sql_record(s, stream, record, &c); ret == 1; ret = sql_scan_next(c)) {
-		unsigned int id;
-
-		sql_spans_feed(&k, c->t, &c->run, c->at - 1, c->at);
-		if (sql_spans_next(s, &k, &span) || !k.visit.open)
-			break;
-		if (steps_kind(s->steps, input, timeline_id(c->m)) == STEP_HYP_OTHER)
-			sql_arg_fields(a, timeline_event(c->t, c->m, &id)->event, c->m);
-	}
-	sql_span_last(s, &k, &span);
 	reason = s->hyp->words[span.event ?: span.reason];
 	left = s->hyp->words[span.left];
 	if (reason)
-		sql_arg_text(a, "hyp_enter_reason", reason, SIZE_MAX, false);
+		sql_arg_add(a, "hyp_enter_reason", sql_text(reason));
 	if (left)
-		sql_arg_text(a, "left_for", left, SIZE_MAX, false);
+		sql_arg_add(a, "left_for", sql_text(left));
 	if (span.vcpu)
-		sql_arg_number(a, "vcpu", span.vcpu);
-	return ret < 0 ? ret : 0;
+		sql_arg_add(a, "vcpu", sql_number(span.vcpu));
+	return 0;
 }
 
 /* Those of an event, or of a time in the hypervisor, by its id, in place of those before. */
@@ -101,26 +100,21 @@ static int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
 	const struct known_event *k;
 	struct sql_scan *c;
 	unsigned int type;
-	int ret;
+	int ret = 0;
 
-	a->n = a->texts.len = 0;
+	a->n = 0;
+	arena_reset(&a->texts);
 	if (id < 0 || stream >= s->n_streams)
 		return 0;
-	if (sql_id_kind(id) == ID_HYP)
-		return sql_args_hyp(s, stream, sql_id_record(id), a) ?: buf_status(&a->texts);
-	if (sql_id_kind(id) != ID_EVENT)
-		return 0;
-	ret = sql_record(s, stream, sql_id_record(id), &c);
-	k = ret == 1 ? timeline_event(c->t, c->m, &type) : NULL;
-	if (k)
-		sql_arg_fields(a, k->event, c->m);
-	return ret < 0 ? ret : buf_status(&a->texts);
-}
-
-static struct cell sql_arg_cell(const struct sql_args *a, const struct sql_arg *v)
-{
-	return v->number ? sql_number(v->value)
-			 : (struct cell){ .kind = CELL_COPY, .text = (const char *)a->texts.data + v->text };
+	if (sql_id_kind(id) == ID_HYP) {
+		ret = sql_args_hyp(s, stream, sql_id_record(id), a);
+	} else if (sql_id_kind(id) == ID_EVENT) {
+		ret = sql_record(s, stream, sql_id_record(id), &c);
+		k = ret == 1 ? timeline_event(c->t, c->m, &type) : NULL;
+		if (k)
+			sql_arg_fields(a, k->event, c->m);
+	}
+	return ret < 0 ? ret : a->texts.bad ? -ENOMEM : 0;
 }
 
 /* EXTRACT_ARG(arg_set_id, key). A row asks for several of one set. */
@@ -146,7 +140,7 @@ static void sql_extract_arg(sqlite3_context *to, int n, sqlite3_value **v)
 	s->args_id = id;
 	for (size_t i = 0; i < s->args.n; i++)
 		if (!strcmp(s->args.v[i].key, key))
-			sql_cell_give(sql_arg_cell(&s->args, &s->args.v[i]), to);
+			sql_cell_give(s->args.v[i].value, to);
 }
 
 int sql_functions_add(struct sql *s)
@@ -181,7 +175,7 @@ static void sql_arg_close(struct sql_cursor *cursor)
 	struct sql_arg_cursor *c = (struct sql_arg_cursor *)cursor;
 
 	sql_scan_close(&c->scan);
-	buf_release(&c->args.texts);
+	arena_release(&c->args.texts);
 }
 
 static int sql_arg_filter(struct sql_cursor *cursor)
@@ -230,18 +224,19 @@ static struct cell sql_arg_column(struct sql_cursor *cursor, int i)
 	const struct sql_arg_cursor *c = (const struct sql_arg_cursor *)cursor;
 	const struct sql_arg *v = &c->args.v[c->i];
 	int what = cursor->table->columns[i].what;
+	bool number = v->value.kind == CELL_NUMBER;
 
 	if (what == ARG_SET)
 		return sql_number(c->set);
 	if (what == ARG_KEY)
 		return sql_text(v->key);
 	if (what == ARG_VALUE_TYPE)
-		return sql_text(v->number ? "int" : "string");
-	if (what == ARG_DISPLAY && v->number)
-		return sql_number_text(cursor, v->value);
-	if (what != ARG_DISPLAY && (what == ARG_INT) != v->number)
+		return sql_text(number ? "int" : "string");
+	if (what == ARG_DISPLAY && number)
+		return sql_number_text(cursor, v->value.number);
+	if (what != ARG_DISPLAY && (what == ARG_INT) != number)
 		return SQL_NOTHING;
-	return sql_arg_cell(&c->args, v);
+	return v->value;
 }
 
 static int64_t sql_arg_row(const struct sql_cursor *cursor)

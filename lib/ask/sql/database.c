@@ -140,7 +140,7 @@ void sql_close(struct sql *s)
 		return;
 	sqlite3_close(s->db);
 	sql_hyp_close(s);
-	buf_release(&s->args.texts);
+	arena_release(&s->args.texts);
 	sql_records_release(s);
 	sql_tasks_free(&s->saved);
 	print_close(s->print);
@@ -164,19 +164,16 @@ struct sql_result {
 	sqlite3_stmt *stmt;
 	size_t n; /* at most SQL_COLUMNS_MAX: sql_guard() */
 	struct sql_value v[SQL_COLUMNS_MAX];
-	struct buf blobs;
-	size_t blob_at[SQL_COLUMNS_MAX]; /* in blobs, of a value's text; SIZE_MAX: it is not there */
+	struct arena blobs; /* texts of the row */
 };
 
 static int sql_result_row(struct sql_result *r, const struct sql_sink *sink, void *ctx)
 {
-	r->blobs.len = 0;
+	arena_reset(&r->blobs);
 	for (int i = 0; i < (int)r->n; i++) {
 		struct sql_value *v = &r->v[i];
-		const uint8_t *blob;
 
 		*v = (struct sql_value){ SQL_NULL, 0, 0, NULL };
-		r->blob_at[i] = SIZE_MAX;
 		switch (sqlite3_column_type(r->stmt, i)) {
 		case SQLITE_INTEGER:
 			v->kind = SQL_INTEGER;
@@ -192,23 +189,16 @@ static int sql_result_row(struct sql_result *r, const struct sql_sink *sink, voi
 			break;
 		case SQLITE_BLOB:
 			v->kind = SQL_TEXT;
-			blob = sqlite3_column_blob(r->stmt, i);
-			r->blob_at[i] = r->blobs.len;
-			buf_addstr(&r->blobs, "X'");
-			for (int k = 0, n = sqlite3_column_bytes(r->stmt, i); k < n; k++)
-				buf_printf(&r->blobs, "%02x", blob[k]);
-			buf_add(&r->blobs, "'", 2);
+			v->text = arena_printf(&r->blobs, "X'%s'",
+					       sql_hex(&r->blobs, sqlite3_column_blob(r->stmt, i),
+						       (size_t)sqlite3_column_bytes(r->stmt, i)));
 			break;
 		}
-	}
-	if (buf_status(&r->blobs))
-		return -ENOMEM;
-	for (size_t i = 0; i < r->n; i++) {
-		if (r->blob_at[i] != SIZE_MAX)
-			r->v[i].text = (const char *)r->blobs.data + r->blob_at[i];
-		if (r->v[i].kind == SQL_TEXT && !r->v[i].text)
+		if (v->kind == SQL_TEXT && !v->text)
 			return -ENOMEM;
 	}
+	if (r->blobs.bad)
+		return -ENOMEM;
 	return sink->row(ctx, r->v, r->n);
 }
 
@@ -268,7 +258,7 @@ static int sql_run_one(struct sql *s, const char **text, const struct sql_sink *
 	r.n = (size_t)sqlite3_column_count(stmt);
 	if (!ret && stmt)
 		ret = sql_rows(s, &r, sink, ctx, why);
-	buf_release(&r.blobs);
+	arena_release(&r.blobs);
 	*text += (size_t)(end - whole) < made ? 0 : (size_t)(end - whole) - made;
 out:
 	sqlite3_finalize(stmt);

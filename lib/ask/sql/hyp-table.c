@@ -236,23 +236,14 @@ static int sql_span_one(struct sql_span_cursor *c, struct sql_span_row *row)
 {
 	struct sql *s = c->c.sql;
 	int64_t id = c->c.want.id.from;
-	struct sql_span_maker k = { 0 };
-	bool found = false;
-	struct sql_scan *r;
 	int ret;
 
 	row->stream = sql_id_stream(id);
-	if (c->c.row || id < 0 || sql_id_kind(id) != ID_HYP || row->stream >= s->n_streams ||
-	    !s->streams[row->stream].hyp)
+	if (c->c.row || id < 0 || sql_id_kind(id) != ID_HYP || row->stream >= s->n_streams)
 		return 0;
-	for (ret = sql_record(s, row->stream, sql_id_record(id), &r); ret == 1; ret = sql_scan_next(r)) {
-		sql_spans_feed(&k, r->t, &r->run, r->at - 1, r->at);
-		found = sql_spans_next(s, &k, &row->span);
-		if (found || !k.visit.open)
-			break;
-	}
-	if (ret < 0 || (!found && !sql_span_last(s, &k, &row->span)))
-		return ret < 0 ? ret : 0;
+	ret = sql_span_read(s, row->stream, sql_id_record(id), &row->span, NULL);
+	if (ret != 1)
+		return ret;
 	/* only now are its words known; SQLite does not test reasons again */
 	sql_span_wanted(c);
 	if (!sql_span_fits(c, &row->span, -1))

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "base/arena.h"
 #include "ask/states/steps.h"
 #include "ask/sql/sql.h"
 
@@ -56,17 +57,18 @@ struct sql_range {
 
 struct sql_arg {
 	const char *key; /* the format's, or ours */
-	bool number;
-	int64_t value;
-	size_t text; /* in texts */
+	struct cell value;
 };
 
 /* Zero-initialised = none. */
 struct sql_args {
 	struct sql_arg v[SQL_ARGS];
 	size_t n;
-	struct buf texts;
+	struct arena texts;
 };
+
+/* Bytes in hexadecimal; NULL: out of memory, and to->bad. */
+char *sql_hex(struct arena *to, const uint8_t *data, size_t n);
 
 struct sql_tasks { /* threads.c; by input and tid */
 	struct sql_task *v;
@@ -483,6 +485,9 @@ void sql_spans_feed(struct sql_span_maker *k, const struct timeline *t, const st
 		    size_t from, size_t to);
 /* The next span that ended among them: true with *out. */
 bool sql_spans_next(const struct sql *s, struct sql_span_maker *k, struct sql_span *out);
+/* The span of the record, a hyp_enter, and in args, if not NULL, the fields of the events in it that have
+ * reasons: 1; 0: there is none. */
+int sql_span_read(struct sql *s, size_t stream, uint64_t record, struct sql_span *out, struct sql_args *args);
 /* No more records: whether a span was open. */
 bool sql_span_last(const struct sql *s, struct sql_span_maker *k, struct sql_span *out);
 
