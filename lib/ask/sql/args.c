@@ -117,8 +117,7 @@ static int sql_args_of(struct sql *s, int64_t id, struct sql_args *a)
 	return ret < 0 ? ret : a->texts.bad ? -ENOMEM : 0;
 }
 
-/* EXTRACT_ARG(arg_set_id, key). A row asks for several of one set. */
-static void sql_extract_arg(sqlite3_context *to, int n, sqlite3_value **v)
+void sql_extract_arg(sqlite3_context *to, int n, sqlite3_value **v)
 {
 	struct sql *s = sqlite3_user_data(to);
 	const char *key = (const char *)sqlite3_value_text(v[1]);
@@ -127,7 +126,7 @@ static void sql_extract_arg(sqlite3_context *to, int n, sqlite3_value **v)
 
 	if (!key || sqlite3_value_type(v[0]) != SQLITE_INTEGER)
 		return;
-	if (s->args_id != id) {
+	if (s->args_id != id) { /* a row asks for several of one set */
 		s->args_id = -1;
 		ret = sql_args_of(s, id, &s->args);
 	}
@@ -141,12 +140,6 @@ static void sql_extract_arg(sqlite3_context *to, int n, sqlite3_value **v)
 	for (size_t i = 0; i < s->args.n; i++)
 		if (!strcmp(s->args.v[i].key, key))
 			sql_cell_give(s->args.v[i].value, to);
-}
-
-int sql_functions_add(struct sql *s)
-{
-	return sqlite3_create_function_v2(s->db, "extract_arg", 2, SQLITE_UTF8 | SQLITE_INNOCUOUS, s,
-					  sql_extract_arg, NULL, NULL, NULL);
 }
 
 enum { ARG_SET, ARG_KEY, ARG_INT, ARG_STRING, ARG_VALUE_TYPE, ARG_DISPLAY };

@@ -98,8 +98,8 @@ static int sql_guard(struct sql *s)
 
 int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 {
-	static int (*const add[])(struct sql *) = { sql_tables_add, sql_functions_add, sql_filled_add,
-						    sql_perfetto_add, sql_guard };
+	static int (*const add[])(struct sql *) = { sql_tables_add, sql_filled_add, sql_perfetto_add,
+						    sql_guard };
 	struct sql *s = calloc(1, sizeof(*s));
 	int ret, code;
 

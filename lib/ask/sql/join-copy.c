@@ -9,9 +9,9 @@
 struct sql_copy {
 	struct sql_copy *next;
 	const struct sql_table *table;
-	char *plan;	    /* sql_want_plan's */
 	unsigned int asked; /* times */
 	sqlite3 *db;	    /* NULL: not copied yet */
+	char plan[];	    /* sql_want_plan's */
 };
 
 /* The conditions of a plan: column by column, with SQLite's operators. */
@@ -49,7 +49,6 @@ void sql_copies_release(struct sql *s)
 	for (struct sql_copy *copy; (copy = s->copies);) {
 		s->copies = copy->next;
 		sqlite3_close_v2(copy->db);
-		free(copy->plan);
 		free(copy);
 	}
 }
@@ -128,14 +127,12 @@ int sql_copy_filter(struct sql_cursor *c, int order, const char *plan, int n, sq
 	while (copy && (copy->table != c->table || strcmp(copy->plan, plan) != 0))
 		copy = copy->next;
 	if (!copy) {
-		copy = calloc(1, sizeof(*copy));
+		copy = calloc(1, sizeof(*copy) + strlen(plan) + 1);
 		if (!copy)
 			return SQLITE_NOMEM;
-		*copy = (struct sql_copy){ .next = c->sql->copies, .table = c->table, .plan = strdup(plan) };
-		if (!copy->plan) {
-			free(copy);
-			return SQLITE_NOMEM;
-		}
+		copy->next = c->sql->copies;
+		copy->table = c->table;
+		strcpy(copy->plan, plan);
 		c->sql->copies = copy;
 	}
 	if (++copy->asked <= c->table->patience)

@@ -93,15 +93,18 @@ int sql_perfetto_add(struct sql *s)
 {
 	static const struct {
 		const char *name;
+		int n;
 		void (*call)(sqlite3_context *to, int n, sqlite3_value **v);
-	} functions[] = { { "trace_start", sql_trace_start },
-			  { "trace_end", sql_trace_end },
-			  { "trace_dur", sql_trace_dur } };
+	} functions[] = { { "trace_start", 0, sql_trace_start },
+			  { "trace_end", 0, sql_trace_end },
+			  { "trace_dur", 0, sql_trace_dur },
+			  { "extract_arg", 2, sql_extract_arg } };
 	int ret = SQLITE_OK;
 
 	for (size_t i = 0; i < ARRAY_SIZE(functions) && ret == SQLITE_OK; i++)
-		ret = sqlite3_create_function_v2(s->db, functions[i].name, 0, SQLITE_UTF8 | SQLITE_INNOCUOUS,
-						 s, functions[i].call, NULL, NULL, NULL);
+		ret = sqlite3_create_function_v2(s->db, functions[i].name, functions[i].n,
+						 SQLITE_UTF8 | SQLITE_INNOCUOUS, s, functions[i].call, NULL,
+						 NULL, NULL);
 	return ret == SQLITE_OK ? sqlite3_exec(s->db, sql_perfetto_text, NULL, NULL, NULL) : ret;
 }
 

@@ -299,8 +299,8 @@ int sql_copy_filter(struct sql_cursor *c, int order, const char *plan, int n, sq
 /* All of the statement that ran. */
 void sql_copies_release(struct sql *s);
 
-/* EXTRACT_ARG. SQLite's codes. */
-int sql_functions_add(struct sql *s);
+/* EXTRACT_ARG(arg_set_id, key). */
+void sql_extract_arg(sqlite3_context *to, int n, sqlite3_value **v);
 /* The first statement after blanks, comments and Perfetto's INCLUDE and IMPORT; notes modules that are not
  * here. */
 const char *sql_dialect_skip(struct sql *s, const char *text);

@@ -249,17 +249,14 @@ int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n, int (*progres
 		if (t->join)
 			continue;
 		ret = sql_read_table(c);
-		t->close(c);
-		free(c);
+		sql_table_close(&c->base);
 	}
 	s->progress = progress;
 	s->progress_ctx = ctx;
 	ret = ret ?: sql_filled_read(s, cursors, n_cursors);
 	s->progress = NULL;
-	for (size_t i = 0; i < n_cursors; i++) {
-		cursors[i]->table->close(cursors[i]);
-		free(cursors[i]);
-	}
+	for (size_t i = 0; i < n_cursors; i++)
+		sql_table_close(&cursors[i]->base);
 	free(cursors);
 	return ret;
 }

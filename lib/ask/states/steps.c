@@ -100,7 +100,7 @@ struct step_input {
 	struct step_event *events; /* by id */
 	size_t n;
 	struct tep_handle *tep;
-	struct step_names *names;
+	struct step_names names;
 	struct step_words words[STEP_KINDS];
 };
 
@@ -244,8 +244,7 @@ int steps_open(struct steps **out, const struct inputs *in)
 
 		v->tep = of->tep;
 		v->events = calloc(of->n_known + 1, sizeof(*v->events));
-		v->names = calloc(1, sizeof(*v->names));
-		if (v->events && v->names)
+		if (v->events)
 			v->n = of->n_known;
 		else
 			ret = -ENOMEM;
@@ -268,12 +267,9 @@ void steps_close(struct steps *s)
 		return;
 	for (size_t i = 0; s->v && i < s->n; i++) {
 		free(s->v[i].events);
-		if (s->v[i].names) {
-			free(s->v[i].names->v);
-			map_release(&s->v[i].names->by_pid);
-			arena_release(&s->v[i].names->texts);
-		}
-		free(s->v[i].names);
+		free(s->v[i].names.v);
+		map_release(&s->v[i].names.by_pid);
+		arena_release(&s->v[i].names.texts);
 		for (size_t k = 0; k < STEP_KINDS; k++)
 			free(s->v[i].words[k].v);
 	}
@@ -465,9 +461,9 @@ size_t steps_named(const struct steps *s, size_t input, const struct merge_recor
 	return n;
 }
 
-static void step_name_is(const struct step_input *in, const struct step_named *is, uint64_t ts)
+static void step_name_is(struct step_input *in, const struct step_named *is, uint64_t ts)
 {
-	struct step_names *names = in->names;
+	struct step_names *names = &in->names;
 	struct step_name new = { .pid = is->pid, .since = ts };
 	struct step_name *at = step_name_find(names, new.pid), *before = NULL;
 
@@ -508,7 +504,7 @@ void steps_learn(const struct steps *s, const struct merge_run *run, const struc
 const char *steps_comm(const struct steps *s, size_t input, int32_t pid, uint64_t ts)
 {
 	const struct step_input *in = &s->v[input];
-	const struct step_name *at = pid > 0 ? step_name_find(in->names, pid) : NULL;
+	const struct step_name *at = pid > 0 ? step_name_find(&in->names, pid) : NULL;
 	bool none = false;
 
 	for (; at && at->since > ts; at = at->before)
