@@ -6,12 +6,6 @@
  */
 #include "ask/sql/sql-priv.h"
 
-/* One look through some of the feeds. */
-struct sql_pass {
-	size_t from, to; /* feeds */
-	int word;	 /* reasons wanted; -1: all */
-};
-
 struct sql_span_cursor {
 	struct sql_cursor c;
 	bool by_id, lost; /* lost: those without an end, too */
@@ -20,9 +14,12 @@ struct sql_span_cursor {
 	size_t n_feeds;
 	int wanted,
 		same; /* pkvm_hypervisor_events: the reason's word, and hyp_enter's for it; -1: any, none */
-	struct sql_pass *passes;
-	size_t n_passes, pass, feed; /* the feed that is read; by time: all are */
-	bool seen[256];		     /* reasons, in the first pass of each range: for word 0 */
+	/* a pass: one look through the feeds from `from` to `to`, which are all or those of one CPU, for the
+	 * reason order[word], or, if that is empty, for any */
+	size_t from, to, feed; /* feed: the one that is read; by time: all are */
+	uint8_t order[256];
+	size_t n_order, word;
+	bool seen[256]; /* reasons, in the first pass of each range: for word 0 */
 	struct sql_span_row {
 		struct sql_span span;
 		size_t stream;
@@ -63,27 +60,19 @@ static int sql_span_by_cpu(const void *a, const void *b, void *sql)
 	return ORDER(s->streams[x].cpu, s->streams[y].cpu) ?: ORDER(x, y);
 }
 
-/* One for each reason, over those feeds. */
-static int sql_span_reason_passes(struct sql_span_cursor *c, size_t from, size_t to)
+/* All reasons as SQLite orders them: NULL, then by their bytes. */
+static void sql_span_order(struct sql_span_cursor *c)
 {
 	const struct sql_hyp *h = c->c.sql->hyp;
-	uint8_t order[256] = { 0 };
-	int ret = 0;
 
-	/* words as SQLite orders them: NULL, then by their bytes */
 	for (size_t i = 0; i <= h->n_words; i++) {
 		size_t k = i;
 
-		for (; k > 1 && strcmp(h->words[order[k - 1]], h->words[i]) > 0; k--)
-			order[k] = order[k - 1];
-		order[k] = (uint8_t)i;
+		for (; k > 1 && strcmp(h->words[c->order[k - 1]], h->words[i]) > 0; k--)
+			c->order[k] = c->order[k - 1];
+		c->order[k] = (uint8_t)i;
 	}
-	for (size_t i = 0; i <= h->n_words && !ret; i++) {
-		struct sql_pass pass = { from, to, order[i] };
-
-		ret = array_push(&c->passes, &c->n_passes, &pass, sizeof(pass));
-	}
-	return ret;
+	c->n_order = h->n_words + 1;
 }
 
 static void sql_span_close(struct sql_cursor *cursor)
@@ -93,7 +82,6 @@ static void sql_span_close(struct sql_cursor *cursor)
 	for (size_t i = 0; i < c->n_feeds; i++)
 		sql_feed_end(&c->feeds[i]);
 	free(c->feeds);
-	free(c->passes);
 }
 
 static int sql_span_filter(struct sql_cursor *cursor)
@@ -120,23 +108,11 @@ static int sql_span_filter(struct sql_cursor *cursor)
 	for (size_t i = 0; i < s->n_streams; i++)
 		if (s->streams[i].hyp && sql_in(&w->cpu, s->streams[i].cpu) &&
 		    (!w->by_machine || (w->machine && !strcmp(w->machine, sql_input(s, i)->machine))))
-			c->feeds[c->n_feeds++].stream = i;
+			sql_feed_begin(&c->feeds[c->n_feeds++], s, i);
 	qsort_r(c->feeds, c->n_feeds, sizeof(*c->feeds), sql_span_by_cpu, s);
-	/* the passes: all feeds at once, or for each reason over all of them or over those of one CPU */
-	if (w->order == ORDER_REASON)
-		ret = sql_span_reason_passes(c, 0, c->n_feeds);
-	else if (w->order != ORDER_CPU_REASON)
-		ret = array_push(&c->passes, &c->n_passes, &(struct sql_pass){ 0, c->n_feeds, -1 },
-				 sizeof(*c->passes));
-	for (size_t from = 0, to; w->order == ORDER_CPU_REASON && from < c->n_feeds && !ret; from = to) {
-		for (to = from + 1; to < c->n_feeds; to++)
-			if (s->streams[c->feeds[to].stream].cpu != s->streams[c->feeds[from].stream].cpu)
-				break;
-		ret = sql_span_reason_passes(c, from, to);
-	}
-	for (size_t i = 0; !ret && i < c->n_feeds; i++)
-		sql_feed_begin(&c->feeds[i], s, c->feeds[i].stream);
-	return ret;
+	if (w->order == ORDER_REASON || w->order == ORDER_CPU_REASON)
+		sql_span_order(c);
+	return 0;
 }
 
 static bool sql_span_fits(const struct sql_span_cursor *c, const struct sql_span *v, int word)
@@ -208,27 +184,40 @@ static int sql_span_next_by_time(struct sql_span_cursor *c, struct sql_span_row 
 	return first ? sql_span_give_row(c, first, row) : 0;
 }
 
+/* The next pass: for the next reason, else through the next feeds. False: there is none. */
+static bool sql_span_pass(struct sql_span_cursor *c)
+{
+	const struct sql_stream *of = c->c.sql->streams;
+
+	if (c->from == c->to || ++c->word >= c->n_order) {
+		c->word = 0;
+		c->from = c->to;
+		while (c->to < c->n_feeds &&
+		       (c->c.want.order != ORDER_CPU_REASON ||
+			of[c->feeds[c->to].stream].cpu == of[c->feeds[c->from].stream].cpu))
+			c->to++;
+	}
+	c->feed = c->from;
+	return c->from < c->to;
+}
+
 /* One feed after the other, pass after pass. */
 static int sql_span_next_by_pass(struct sql_span_cursor *c, struct sql_span_row *row)
 {
-	while (c->pass < c->n_passes) {
-		const struct sql_pass *p = &c->passes[c->pass];
-		int ret;
+	for (;;) {
+		int word = c->n_order ? c->order[c->word] : -1, ret;
 
-		if (c->feed < p->from)
-			c->feed = p->from;
-		if (c->feed < p->to && (p->word <= 0 || c->seen[p->word])) {
-			ret = sql_span_seek(c, c->feed, p->word);
-			if (ret)
-				return ret < 0 ? ret : sql_span_give_row(c, &c->feeds[c->feed], row);
-			sql_feed_begin(&c->feeds[c->feed], c->c.sql, c->feeds[c->feed].stream);
-			c->feed++;
+		if (c->feed == c->to || (word > 0 && !c->seen[word])) {
+			if (!sql_span_pass(c))
+				return 0;
 			continue;
 		}
-		c->pass++;
-		c->feed = 0;
+		ret = sql_span_seek(c, c->feed, word);
+		if (ret)
+			return ret < 0 ? ret : sql_span_give_row(c, &c->feeds[c->feed], row);
+		sql_feed_begin(&c->feeds[c->feed], c->c.sql, c->feeds[c->feed].stream);
+		c->feed++;
 	}
-	return 0;
 }
 
 /* The one with the id, once: from its hyp_enter on. */
