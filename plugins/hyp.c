@@ -8,7 +8,6 @@
 #include "base/decode/id-table.h"
 #include "hyp-reason.h"
 #include "plugin.h"
-#include "base/decode/smccc.h"
 #include "base/files.h"
 
 #define FILE_MAX (64u << 20)

@@ -6,7 +6,6 @@
  */
 #include "base/decode/esr.h"
 #include "plugin.h"
-#include "base/decode/smccc.h"
 #include "base/array.h"
 
 static struct tep_plugin_option options[] = {

@@ -7,7 +7,6 @@
 #include "base/decode/esr.h"
 #include "base/decode/id-table.h"
 #include "base/decode/mark-lines.h"
-#include "base/decode/smccc.h"
 #include "base/array.h"
 #include "base/cursor.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* SMCCC function ids, and the names of host_hcall's ids from text and BTF. */
-#include "base/decode/smccc.h"
+#include "base/decode/esr.h"
 
 #include <errno.h>
 #include <setjmp.h>

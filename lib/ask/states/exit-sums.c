@@ -5,7 +5,6 @@
 #include "ask/states/exit-sums.h"
 #include "ask/states/states.h"
 #include "base/decode/esr.h"
-#include "base/decode/smccc.h"
 
 #define VCPUS_MAX 4096
 

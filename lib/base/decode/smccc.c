@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* SMC and HVC function ids in words: who is called, and what it is called. */
-#include "base/decode/smccc.h"
+#include "base/decode/esr.h"
 #include "base/array.h"
 
 #define FAST	      (1u << 31)

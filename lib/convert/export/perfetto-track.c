@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Tracks of our own in a Perfetto trace, and the slices and arguments on them. */
 #include "base/decode/esr.h"
-#include "base/decode/smccc.h"
 #include "convert/export/perfetto-priv.h"
 
 enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PARENT = 5, TRACK_CHILD_ORDERING = 11, TRACK_RANK = 12 };
