@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* crosvm's trace points: lines in the host's trace_marker, decoded; other lines are left alone. */
-#include "base/decode/crosvm-lines.h"
+#include "base/decode/mark-lines.h"
 #include "plugin.h"
 
 static void crosvm_put(struct trace_seq *s, const struct crosvm_part *p)

@@ -2,7 +2,6 @@
 #ifndef HYPTRACE_SPANS_MARKS_H
 #define HYPTRACE_SPANS_MARKS_H
 
-#include "base/decode/crosvm-lines.h"
 #include "base/decode/mark-lines.h"
 #include "base/field.h"
 #include "base/map.h"

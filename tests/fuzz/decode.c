@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decode/crosvm-lines.h"
 #include "base/decode/esr.h"
 #include "base/decode/id-table.h"
 #include "base/decode/mark-lines.h"

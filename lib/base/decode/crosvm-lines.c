@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* crosvm's lines in trace_marker, taken apart. */
-#include "base/decode/crosvm-lines.h"
+#include "base/decode/mark-lines.h"
 
 #include "base/strings.h"
 
