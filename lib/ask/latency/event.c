@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Events as words of a command line, and their ids in a file. */
-#include "ask/latency/event.h"
+#include "ask/latency/latency.h"
 
 #define EVENT_NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 

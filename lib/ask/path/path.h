@@ -2,10 +2,8 @@
 #ifndef HYPTRACE_PATH_H
 #define HYPTRACE_PATH_H
 
-#include "ask/latency/event.h"
-#include "ask/states/pass.h"
+#include "ask/latency/latency.h"
 #include "base/answer.h"
-#include "ask/states/steps.h"
 
 /*
  * The chain of causes from a moment back to where nothing waited, across guest, host and hypervisor.
