@@ -473,7 +473,7 @@ static bool follow_takes(struct follow *f, const char *buffer, unsigned int cpu,
 		return false;
 	if (!m->data) /* a loss after the last record is printed before the next one, too */
 		return f->last;
-	if (c->seen++ < c->before)
+	if (c->before && c->seen++ < *c->before)
 		return false;
 	f->newest = m->ts > f->newest ? m->ts : f->newest;
 	c->holds = c->holds || (!f->last && m->ts > f->horizon);

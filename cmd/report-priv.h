@@ -69,8 +69,8 @@ void line_time(const struct report *r, const struct report_file *f, uint64_t ts,
 struct follow_cpu {
 	const char *buffer; /* the file's, until it is closed */
 	unsigned int cpu;
-	uint64_t seen, before; /* records; of those that earlier looks took */
-	uint64_t taken;
+	uint64_t *before; /* records that earlier looks took, the recording's count */
+	uint64_t seen, taken;
 	bool holds; /* one, and so all after it */
 };
 

@@ -2,7 +2,6 @@
 /* hyptrace report: prints the events of trace.dat files as text, or, look by look, of a recording that goes
  * on. */
 #include <regex.h>
-#include <sys/mman.h>
 
 #include "ask/live/live.h"
 #include "report-priv.h"
@@ -274,7 +273,9 @@ static int report_print(struct report *r)
 
 #define LOOK_MS 1000
 
-static int follow_looks(struct follow *f, const struct report_opts *o, int fd, const struct log *log)
+/* path: of the input of o. */
+static int follow_looks(struct follow *f, const struct report_opts *o, const char **path,
+			const struct log *log)
 {
 	bool warned = false;
 
@@ -292,13 +293,15 @@ static int follow_looks(struct follow *f, const struct report_opts *o, int fd, c
 			struct report r = { .o = o, .log = log, .follow = f };
 
 			f->n = f->held = f->late = 0;
-			ret = live_write(f->live, fd, log);
+			ret = live_write(f->live, path, log);
 			if (!ret) {
 				r.terminal = isatty(STDOUT_FILENO);
 				ret = report_print(&r);
 				for (size_t i = 0; i < f->n && !ret; i++)
-					ret = live_take(f->live, f->cpus[i].buffer, f->cpus[i].cpu,
-							f->cpus[i].taken);
+					if (f->cpus[i].before)
+						*f->cpus[i].before += f->cpus[i].taken;
+					else
+						ret = -EINVAL;
 				report_close(&r);
 				fflush(stdout);
 				ret = ret ?: f->no_memory ? -ENOMEM : live_drop_taken(f->live);
@@ -330,22 +333,12 @@ static int report_follow(const struct report_opts *o, const struct log *log)
 	struct follow f = { .first = true };
 	struct report_input input = o->inputs[0];
 	struct report_opts ours = *o;
-	char path[48];
-	int fd, ret = live_wait(&f.live, input.path, log);
+	int ret = live_wait(&f.live, input.path, log);
 
 	if (ret)
 		return ret;
-	fd = memfd_create("look", MFD_CLOEXEC);
-	if (fd < 0) {
-		ret = -errno;
-		goto out;
-	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	input.path = path;
 	ours.inputs = &input;
-	ret = follow_looks(&f, &ours, fd, log);
-	close(fd);
-out:
+	ret = follow_looks(&f, &ours, &input.path, log);
 	if (ret)
 		log_err(log, "cannot follow '%s': %s", o->inputs[0].path, errno_text(ret));
 	free(f.cpus);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace top: stat's tables of the last second of a running recording, again and again. */
 #include <poll.h>
-#include <sys/mman.h>
 
 #include "cmd.h"
 #include "ask/live/live.h"
@@ -33,8 +32,6 @@ struct top {
 	const struct top_opts *o;
 	const struct log *log;
 	struct live *live;
-	int fd;
-	char path[48]; /* of fd */
 	uint64_t newest;
 	struct top_view view;
 };
@@ -81,16 +78,15 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 		{ "offset_ns", "offset/ns", ANSWER_SIGNED },
 		{ "bound_ns", "bound", ANSWER_DURATION },
 	};
-	const struct stat_look look = { .path = t->path,
-					.tables = "exits,vcpus,steal,hyp,firmware,lost,buffers",
-					.per = t->view.vcpus ? STAT_VCPU : STAT_GUEST,
-					.by_count = !t->view.by_time,
-					.rows = t->o->f.form == ANSWER_TEXT ? 10 : 0 };
+	struct stat_look look = { .tables = "exits,vcpus,steal,hyp,firmware,lost,buffers",
+				  .per = t->view.vcpus ? STAT_VCPU : STAT_GUEST,
+				  .by_count = !t->view.by_time,
+				  .rows = t->o->f.form == ANSWER_TEXT ? 10 : 0 };
 	struct answer answer;
 	int ret = live_look(t->live, ended);
 
 	ret = ret < 0 ? ret : live_cut(t->live, t->o->window * 1000000, &t->newest);
-	ret = ret ?: live_write(t->live, t->fd, t->log);
+	ret = ret ?: live_write(t->live, &look.path, t->log);
 	if (ret)
 		return ret;
 	answer_begin(&answer, t->o->f.form, text);
@@ -233,12 +229,6 @@ static int top_run(void *opts, const struct log *log)
 
 	if (ret)
 		return ret;
-	t.fd = memfd_create("look", MFD_CLOEXEC);
-	if (t.fd < 0) {
-		ret = -errno;
-		goto out;
-	}
-	snprintf(t.path, sizeof(t.path), "/proc/self/fd/%d", t.fd);
 	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log);
 	if (!ret && o->once) {
 		usleep((useconds_t)o->window * 1000);
@@ -247,8 +237,6 @@ static int top_run(void *opts, const struct log *log)
 	} else if (!ret) {
 		ret = top_screens(&t);
 	}
-	close(t.fd);
-out:
 	live_close(t.live);
 	return ret;
 }

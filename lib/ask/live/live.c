@@ -2,6 +2,8 @@
 /* Reads the spool of a running recording: finds the pages that are there, writes some as a trace.dat. */
 #include "ask/live/live.h"
 
+#include <sys/mman.h>
+
 #include "file/dat/offset.h"
 #include "record/drain/repair.h"
 #include "record/drain/spool-to-dat.h"
@@ -26,6 +28,8 @@ struct live {
 	uint64_t from;		 /* live_cut: records before that are left out */
 	struct live_trim *trims; /* by buffer */
 	struct buf cmdlines;
+	int look; /* live_write: what it writes; -1: nothing yet */
+	char path[32];
 };
 
 /* ---- cutting: the pages in which the last seconds begin are written anew ------------------------ */
@@ -129,8 +133,12 @@ static int live_load(struct live *l, const char *output, const struct log *log)
 int live_open(struct live **out, const char *output, const struct log *log)
 {
 	struct live *l = calloc(1, sizeof(*l));
-	int ret = l ? live_load(l, output, log) : -ENOMEM;
+	int ret;
 
+	if (!l)
+		return -ENOMEM;
+	l->look = -1;
+	ret = live_load(l, output, log);
 	if (ret)
 		live_close(l);
 	else
@@ -151,6 +159,8 @@ void live_close(struct live *l)
 	dat_job_close(l->job);
 	spool_close(l->spool);
 	buf_release(&l->cmdlines);
+	if (l->look >= 0)
+		close(l->look);
 	free(l);
 }
 
@@ -199,36 +209,23 @@ int live_look(struct live *l, bool *ended)
 	return more;
 }
 
-int live_write(struct live *l, int fd, const struct log *log)
+int live_write(struct live *l, const char **path, const struct log *log)
 {
-	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+	if (l->look < 0)
+		l->look = memfd_create("look", MFD_CLOEXEC);
+	if (l->look < 0 || ftruncate(l->look, 0) < 0 || lseek(l->look, 0, SEEK_SET) < 0)
 		return -errno;
-	return dat_write(l->file, fd, log);
+	snprintf(l->path, sizeof(l->path), "/proc/self/fd/%d", l->look);
+	*path = l->path;
+	return dat_write(l->file, l->look, log);
 }
 
-static uint64_t *live_taken_of(const struct live *l, const char *buffer, unsigned int cpu)
+uint64_t *live_taken(const struct live *l, const char *buffer, unsigned int cpu)
 {
 	for (size_t i = 0; i < l->file->n_buffers; i++)
 		if (!strcmp(l->file->buffers[i].name, buffer) && cpu < l->file->buffers[i].n_cpus)
 			return &l->taken[i][cpu];
 	return NULL;
-}
-
-uint64_t live_taken(const struct live *l, const char *buffer, unsigned int cpu)
-{
-	const uint64_t *taken = live_taken_of(l, buffer, cpu);
-
-	return taken ? *taken : 0;
-}
-
-int live_take(struct live *l, const char *buffer, unsigned int cpu, uint64_t n)
-{
-	uint64_t *taken = live_taken_of(l, buffer, cpu);
-
-	if (!taken)
-		return -EINVAL;
-	*taken += n;
-	return 0;
 }
 
 /* The page at that place of the file; -EIO: it is not there. */

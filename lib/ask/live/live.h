@@ -31,15 +31,14 @@ bool live_forgets(const struct live *l);
  * Reads the present state: 1, more came since the last look; 0: nothing new. *ended: nothing more will come.
  */
 int live_look(struct live *l, bool *ended);
-/* Pages that are there and not dropped, as a trace.dat into fd, in place of what it holds. */
-int live_write(struct live *l, int fd, const struct log *log);
+/* Pages that are there and not dropped, as a trace.dat in memory: its *path is good until the next call. */
+int live_write(struct live *l, const char **path, const struct log *log);
 
 /*
- * For reading each record once: the count of records taken from the begin of a CPU's pages;
- * live_take adds n. Buffers are those of the file, by name.
+ * For reading each record once: the count of records taken from the begin of a CPU's pages, to which the
+ * caller adds. Buffers are those of the file, by name. NULL: it has none of that name and CPU.
  */
-uint64_t live_taken(const struct live *l, const char *buffer, unsigned int cpu);
-int live_take(struct live *l, const char *buffer, unsigned int cpu, uint64_t n);
+uint64_t *live_taken(const struct live *l, const char *buffer, unsigned int cpu);
 /* Drops the pages whose records are all taken. 0 or -errno of reading them. */
 int live_drop_taken(struct live *l);
 
