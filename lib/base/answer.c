@@ -283,8 +283,10 @@ static void csv_row(struct answer *a, const struct answer_cell *cells)
 void answer_begin(struct answer *a, enum answer_form form, struct buf *out)
 {
 	*a = (struct answer){ .out = out, .form = form, .json = { .out = out } };
-	if (form == ANSWER_JSON)
-		json_document(&a->json);
+	if (form == ANSWER_JSON) {
+		json_object(&a->json);
+		json_key_u64(&a->json, "schema", JSON_SCHEMA);
+	}
 }
 
 void answer_end(struct answer *a)

@@ -58,12 +58,6 @@ void json_object(struct json *j)
 	json_begin(j, "{");
 }
 
-void json_document(struct json *j)
-{
-	json_object(j);
-	json_key_u64(j, "schema", JSON_SCHEMA);
-}
-
 void json_object_end(struct json *j)
 {
 	json_end(j, "}");

@@ -27,8 +27,6 @@ struct json {
  * Strings are escaped, and so is in them what a terminal would obey; bytes that are no UTF-8 become U+FFFD.
  */
 void json_object(struct json *j);
-/* The object that a command prints: json_object, and the version of the form (Documentation/json.md). */
-void json_document(struct json *j);
 void json_object_end(struct json *j);
 void json_array(struct json *j);
 void json_array_end(struct json *j);
