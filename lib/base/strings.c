@@ -174,16 +174,6 @@ const char *errno_text(int error)
 	return error == -EBADMSG ? "it is damaged, or not in the expected format" : strerror(-error);
 }
 
-static inline bool word_char(char ch)
-{
-	return (ch >= '0' && ch <= '9') || ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'z') || ch == '_';
-}
-
-bool is_word_char(char ch)
-{
-	return word_char(ch);
-}
-
 const char *chosen_word(const char *text, size_t len, size_t *n)
 {
 	const char *open = len ? memchr(text, '[', len) : NULL;
@@ -197,7 +187,7 @@ size_t word_len(const char *s, size_t most, const char *more)
 {
 	size_t n = 0;
 
-	while (n < most && (word_char(s[n]) || (s[n] && strchr(more, s[n]))))
+	while (n < most && (is_word_char(s[n]) || (s[n] && strchr(more, s[n]))))
 		n++;
 	return n;
 }

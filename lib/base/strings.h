@@ -60,7 +60,10 @@ void nearest_offer(struct nearest *n, const char *word);
 const char *errno_text(int error);
 
 /* Letters, digits and '_' of ASCII, whatever the locale: libtraceevent takes all other bytes for an end. */
-bool is_word_char(char ch);
+static inline bool is_word_char(char ch)
+{
+	return (ch >= '0' && ch <= '9') || ((ch | 0x20) >= 'a' && (ch | 0x20) <= 'z') || ch == '_';
+}
 /* Bytes of s up to the first that is none of them nor one of more; at most so many. */
 size_t word_len(const char *s, size_t most, const char *more);
 /* The *n bytes in brackets, as kernels show what is chosen: "local [boot] mono". NULL: there are none. */
