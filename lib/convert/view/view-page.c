@@ -19,12 +19,6 @@ static void view_number(struct buf *out, uint64_t n)
 	buf_add(out, &(uint8_t){ (uint8_t)n }, 1);
 }
 
-/* A difference, which may be negative: twice its amount, less one if it is. */
-static void view_signed(struct buf *out, uint64_t difference)
-{
-	view_number(out, difference >> 63 ? ~(difference << 1) : difference << 1);
-}
-
 enum {
 	COLUMN_GAP,
 	COLUMN_DURATION,
@@ -44,7 +38,7 @@ static uint32_t column_number(uint32_t n)
 
 static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 {
-	uint64_t at = v->from;
+	uint64_t at = v->from, gap;
 	uint32_t bucket = 0;
 
 	for (size_t i = 0; i < v->n_spans; i++) {
@@ -52,7 +46,9 @@ static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 
 		if (i && s->lane != s[-1].lane)
 			at = v->from;
-		view_signed(&columns[COLUMN_GAP], s->from - at);
+		/* may be negative: then it is twice its amount less one, else twice itself */
+		gap = s->from - at;
+		view_number(&columns[COLUMN_GAP], gap >> 63 ? ~(gap << 1) : gap << 1);
 		view_number(&columns[COLUMN_DURATION], s->to - s->from);
 		view_number(&columns[COLUMN_LABEL], s->label);
 		view_number(&columns[COLUMN_FROM_BOUND], column_number(s->from_bound));
