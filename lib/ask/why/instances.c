@@ -237,7 +237,8 @@ int why_cut(struct why *w, const struct vcpu_map *vcpus)
 	array_sort(w->v, w->n, sizeof(*w->v), why_shorter);
 	for (size_t i = 0; i < w->n && !ret; i++)
 		ret = why_stages_place(w, (uint32_t)i);
-	why_lanes_sort(w);
+	for (size_t i = 0; i < w->keys.n; i++)
+		qsort(w->lanes[i].v, w->lanes[i].n, sizeof(*w->lanes[i].v), compare_u64);
 	if (w->n && !ret)
 		ret = why_states(w, owners, why_stages_span, w);
 	for (size_t i = 0; i < w->n && !ret; i++)

@@ -154,12 +154,6 @@ int why_stages_place(struct why *w, uint32_t instance)
 	return ret;
 }
 
-void why_lanes_sort(struct why *w)
-{
-	for (size_t i = 0; i < w->keys.n; i++)
-		qsort(w->lanes[i].v, w->lanes[i].n, sizeof(*w->lanes[i].v), compare_u64);
-}
-
 void why_lanes_release(struct why *w)
 {
 	for (size_t i = 0; i < w->n_lanes; i++) {

@@ -47,10 +47,8 @@ struct why {
 	uint32_t scopes; /* of their keys, a bit each */
 };
 
-/* Puts the instance's stages into the lanes of their subjects; all are placed before why_lanes_sort. -ENOMEM.
- */
+/* Puts the instance's stages into the lanes of their subjects, to be sorted when all are placed. -ENOMEM. */
 int why_stages_place(struct why *w, uint32_t instance);
-void why_lanes_sort(struct why *w);
 void why_lanes_release(struct why *w);
 /* A state_listener; ctx: struct why. -E2BIG, -ENOMEM. */
 int why_stages_span(void *ctx, const struct state_span *s);
