@@ -81,7 +81,7 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a,
 					       CELL_N(r->lost),
 					       CELL_N(r->stopped[1] + r->refused),
 					       CELL_N(r->strays + r->doubtful),
-					       r->bound == UINT64_MAX ? CELL_NONE : CELL_N(r->bound) };
+					       CELL_BOUND(r->bound) };
 
 		answer_row(a, cells);
 	}
@@ -129,7 +129,7 @@ static void tables_chains(const struct latency_answer *l, struct answer *a,
 					       CELL_N(r->lost),
 					       CELL_N(begun - complete - r->undecided - r->lost - unrecorded),
 					       CELL_N(unrecorded),
-					       r->bound == UINT64_MAX ? CELL_NONE : CELL_N(r->bound) };
+					       CELL_BOUND(r->bound) };
 
 		answer_row(a, cells);
 	}
@@ -209,7 +209,7 @@ static void tables_worst(const struct latency_answer *l, struct answer *a)
 					       CELL_N(v[last].ts),
 					       CELL_WORD(tables_place(l, v[0].input, v[0].cpu, from)),
 					       CELL_WORD(tables_place(l, v[last].input, v[last].cpu, to)),
-					       bound == UINT64_MAX ? CELL_NONE : CELL_N(bound) };
+					       CELL_BOUND(bound) };
 
 		answer_row(a, cells);
 	}

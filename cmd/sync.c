@@ -218,12 +218,6 @@ static void print_guest_table(const struct offsets_guest *g, struct answer *a)
 		    sync_coverage(r) * 100, r->outside, r->events);
 }
 
-/* Unknown: unbounded. */
-static struct answer_cell bound_cell(uint64_t v)
-{
-	return v == UINT64_MAX ? CELL_NONE : CELL_N(v);
-}
-
 /* The guest's row, whose cells are these; cells has room for those of its vCPUs and offset points. */
 static void sync_guest_row(struct answer *a, const struct offsets_guest *g, struct answer_cell *cells)
 {
@@ -249,14 +243,14 @@ static void sync_guest_row(struct answer *a, const struct offsets_guest *g, stru
 	for (size_t i = 0; i < r->n_points; i++) {
 		points[i * 4] = CELL_N(r->points[i].time);
 		points[i * 4 + 1] = CELL_N((uint64_t)r->points[i].offset);
-		points[i * 4 + 2] = bound_cell(r->points[i].bound);
+		points[i * 4 + 2] = CELL_BOUND(r->points[i].bound);
 		points[i * 4 + 3] = CELL_WORD(sync_class_name(r->points[i].class));
 	}
 	answer_row(a, (struct answer_cell[]){
 			      CELL_WORD(g->name), CELL_WORD(r->method), CELL_WORD(sync_class_name(r->class)),
 			      CELL_WORD(unit_of(g)), CELL_N(guest_middle(g)),
 			      r->n_points ? CELL_N((uint64_t)sync_offset(r, guest_middle(g))) : CELL_NONE,
-			      bound_cell(middle_bound(g)),
+			      CELL_BOUND(middle_bound(g)),
 			      r->n_points ? CELL_SHARE(sync_drift_ppm(r)) : CELL_NONE,
 			      r->n_points ? CELL_SHARE(sync_coverage(r)) : CELL_NONE, CELL_N(r->events),
 			      CELL_N(r->outside), CELL_LIST(&vcpus),

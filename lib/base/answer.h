@@ -57,6 +57,7 @@ struct answer_list {
 #define CELL_WORD(w) ((struct answer_cell){ .known = (w) != NULL, .word = (w) })
 #define CELL_N(v) ((struct answer_cell){ .known = true, .n = (v) })
 #define CELL_NOT_0(v) ((struct answer_cell){ .known = (v) != 0, .n = (v) })
+#define CELL_BOUND(v) ((struct answer_cell){ .known = (v) != UINT64_MAX, .n = (v) })
 #define CELL_SHARE(v) ((struct answer_cell){ .known = true, .share = (v) })
 #define CELL_LIST(l) ((struct answer_cell){ .known = true, .list = (l) })
 #define CELL_LEFT_OUT ((struct answer_cell){ .left_out = true })
