@@ -118,13 +118,14 @@ struct files_opts {
 	bool quiet;
 	struct times_opts times;
 	struct strlist files;
+	struct hyptrace *handle; /* command_files() */
 };
 #define FILES(field) .off = offsetof(struct files_opts, field)
 /*
  * Runs such a command: opts begins with struct files_opts, whose files are all words that are no options
  * (none: trace.dat). check: prints why options do not go together, and returns false (NULL: they do). run: 0,
  * an EXIT_ status, or -errno, which is printed unless it has logged an error; the log's ctx is the struct
- * console. Returns what to exit with.
+ * console. Closes opts' handle. Returns what to exit with.
  */
 int command_read(const struct opts_table *t, int argc, char **argv, void *opts, bool (*check)(void *opts),
 		 int (*run)(void *opts, const struct log *log));
@@ -154,6 +155,8 @@ enum { COMMAND_UNLOADED = 1 << 16 }; /* the caller has settings to make before i
  */
 int command_open(struct hyptrace **files, const struct strlist *paths, unsigned int flags,
 		 const struct times_opts *times, const struct log *log);
+/* The same of the files of such opts, their handle; *in: its inputs, NULL if that failed. */
+int command_files(struct files_opts *o, unsigned int flags, const struct inputs **in, const struct log *log);
 /* --json and --csv, by the row's flags: into an enum answer_form, which is ANSWER_TEXT until one is given. */
 opt_set set_form;
 /* A vsock port into a uint32_t; without an argument the agent's own. */

@@ -70,6 +70,7 @@ int command_read(const struct opts_table *t, int argc, char **argv, void *opts, 
 		status = run(opts, &log);
 		status = status > 0 ? status : console_status(&console, status);
 	}
+	hyptrace_close(o->handle);
 	strlist_release(&o->files);
 	return status;
 }
@@ -151,6 +152,14 @@ int command_open(struct hyptrace **files, const struct strlist *paths, unsigned 
 	if (!ret && times)
 		handle_read_part(*files, &times->time);
 	return ret || flags & COMMAND_UNLOADED ? ret : handle_load(*files);
+}
+
+int command_files(struct files_opts *o, unsigned int flags, const struct inputs **in, const struct log *log)
+{
+	int ret = command_open(&o->handle, &o->files, flags, &o->times, log);
+
+	*in = ret ? NULL : handle_inputs(o->handle);
+	return ret;
 }
 
 int set_part(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)

@@ -47,16 +47,14 @@ static int cut_wanted(void *ctx, unsigned int cpu, uint64_t ts)
 
 static int cut_files(void *opts, const struct log *log)
 {
-	const struct cut_opts *o = opts;
-	struct hyptrace *files = NULL;
+	struct cut_opts *o = opts;
 	struct strlist made = { 0 };
 	const struct inputs *in;
 	uint64_t from, to, first, last, per = 0, damaged = 0; /* damaged pages are copied as they are */
-	int ret = command_open(&files, &o->f.files, 0, &o->f.times, log);
+	int ret = command_files(&o->f, 0, &in, log);
 
 	if (ret)
 		goto out;
-	in = handle_inputs(files);
 	from = in->from;
 	to = in->to ? in->to : UINT64_MAX;
 	if (o->per) {
@@ -98,7 +96,6 @@ static int cut_files(void *opts, const struct log *log)
 	}
 out:
 	output_made(&made, ret, log);
-	hyptrace_close(files);
 	return ret;
 }
 

@@ -109,7 +109,6 @@ static bool export_check(void *opts)
 
 struct export
 {
-	struct hyptrace *files;
 	const struct log *log; /* its ctx is the console */
 	struct export_job job;
 	int stop_fd;	  /* of stop_signals() */
@@ -244,7 +243,7 @@ static int export_tables(struct export *e, const struct export_opts *o)
 	struct sigaction sa = { .sa_handler = tables_signal };
 	struct parquet_tables *to;
 	struct strlist notes;
-	int ret = sql_open(&tables_sql, handle_inputs(e->files), e->log);
+	int ret = sql_open(&tables_sql, e->job.in, e->log);
 
 	if (ret)
 		return ret;
@@ -292,7 +291,7 @@ static int export_form(struct export *e, const struct export_opts *o, const stru
 static int export_to(struct export *e, const struct export_opts *o, const struct mark_desc *desc)
 {
 	const char *path = o->perfetto ? o->perfetto : o->output ? o->output : "-";
-	const struct inputs *in = handle_inputs(e->files);
+	const struct inputs *in = e->job.in;
 	struct outfile out;
 	int ret;
 
@@ -306,8 +305,7 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 					f->path, f->time.clock);
 	if (o->tables.n)
 		return export_tables(e, o);
-	e->job.in = in;
-	ret = handle_iterate(e->files, NULL, NULL, &e->job.timeline);
+	ret = handle_iterate(o->f.handle, NULL, NULL, &e->job.timeline);
 	if (ret)
 		return ret;
 	if (o->ctf || o->parquet) { /* a directory that is not there before: no input lies in it */
@@ -325,7 +323,7 @@ static int export_to(struct export *e, const struct export_opts *o, const struct
 
 static int export_files(void *opts, const struct log *log)
 {
-	const struct export_opts *o = opts;
+	struct export_opts *o = opts;
 	struct export e = { .log = log, .stop_fd = -1 };
 	struct mark_desc *desc = NULL;
 	struct siphash_key key = { 0 };
@@ -337,14 +335,13 @@ static int export_files(void *opts, const struct log *log)
 	else if (o->anonymize)
 		ret = anonymize_key(&key, o->anonymize, log);
 	e.job.key = o->anonymize ? &key : NULL;
-	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_open(&e.files, &o->f.files, 0, &o->f.times, log);
+	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_files(&o->f, 0, &e.job.in, log);
 	ret = ret ?: export_to(&e, o, desc);
 	if (!ret && e.job.unknown)
 		log_warn(log, "%llu of %llu records are of events without a format",
 			 (unsigned long long)e.job.unknown, (unsigned long long)e.job.records);
-	ret = ret ?: log_damage(log, hyptrace_damaged(e.files) + e.damaged);
+	ret = ret ?: log_damage(log, hyptrace_damaged(o->f.handle) + e.damaged);
 	fd_close(&e.stop_fd);
-	hyptrace_close(e.files);
 	mark_desc_free(desc);
 	return ret ? EXIT_FAILED : EXIT_OK;
 }

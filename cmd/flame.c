@@ -16,7 +16,6 @@ struct flame_command {
 	struct flame_opts opts;
 
 	const struct log *log;
-	struct hyptrace *handle;
 	const struct inputs *in;
 	struct timeline *timeline;
 	struct steps *steps;
@@ -437,10 +436,9 @@ static int flame_run(void *opts, const struct log *log)
 {
 	struct flame_command *c = opts;
 	size_t hosts = 0;
-	int ret = command_open(&c->handle, &c->f.files, 0, &c->f.times, log);
+	int ret = command_files(&c->f, 0, &c->in, log);
 
 	c->log = log;
-	c->in = ret ? NULL : handle_inputs(c->handle);
 	/* each file that is no guest's begins a recording */
 	for (size_t i = 0; c->in && i < c->in->n; i++)
 		hosts += !c->in->v[i].guest;
@@ -458,7 +456,6 @@ static int flame_run(void *opts, const struct log *log)
 		log_info(log, "%s", c->notes.v[i]);
 	ret = ret ?: log_damage(log, c->timeline ? merge_damaged(c->timeline->merge) : 0);
 	flame_release(c);
-	hyptrace_close(c->handle);
 	return ret ? EXIT_FAILED : EXIT_OK;
 }
 

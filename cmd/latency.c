@@ -258,14 +258,12 @@ static bool latency_check(void *opts)
 static int latency_files(void *opts, const struct log *log)
 {
 	struct latency_opts *o = opts;
-	struct hyptrace *files = NULL;
 	struct latency *found = NULL;
 	struct latency_answer l = { .q = &o->q, .rows = o->rows ? (size_t)o->rows : SIZE_MAX };
 	uint64_t damaged = 0;
-	int ret = command_open(&files, &o->f.files, 0, &o->f.times, log);
+	int ret = command_files(&o->f, 0, &l.in, log);
 
 	if (!ret) {
-		l.in = handle_inputs(files);
 		latency_question_open(&o->q, l.in);
 		o->q.plan.worst = (size_t)o->worst;
 		ret = latency_open(&found, l.in, &o->q.plan, log) ?: latency_read(found, log, &damaged);
@@ -275,9 +273,7 @@ static int latency_files(void *opts, const struct log *log)
 		ret = latency_tell(&l, o, log);
 	}
 	latency_close(found);
-	ret = log_damage(log, damaged) ?: ret;
-	hyptrace_close(files);
-	return ret;
+	return log_damage(log, damaged) ?: ret;
 }
 
 int cmd_latency(int argc, char **argv)

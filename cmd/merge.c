@@ -36,11 +36,10 @@ struct merge_piece {
 
 static int merge_files(void *opts, const struct log *log)
 {
-	const struct merge_opts *o = opts;
-	struct hyptrace *files = NULL;
+	struct merge_opts *o = opts;
+	const struct inputs *in;
 	struct strlist made = { 0 };
-	int ret = command_open(&files, &o->f.files, COMMAND_UNLOADED, &o->f.times, log);
-	const struct inputs *in = ret ? NULL : handle_inputs(files);
+	int ret = command_files(&o->f, COMMAND_UNLOADED, &in, log);
 
 	for (size_t i = 0; in && i < in->n && !ret; i++) {
 		struct merge_piece *pieces;
@@ -77,7 +76,6 @@ static int merge_files(void *opts, const struct log *log)
 		free(v);
 	}
 	output_made(&made, ret, log);
-	hyptrace_close(files);
 	return ret;
 }
 

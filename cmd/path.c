@@ -75,7 +75,6 @@ static bool path_check(void *opts)
 struct path_job {
 	const struct path_opts *o;
 	const struct log *log;
-	struct hyptrace *files;
 	const struct inputs *in;
 	struct path_ask ask;
 	struct path_found found;
@@ -221,15 +220,14 @@ static int path_answer(struct path_job *j)
 
 static int path_files(void *opts, const struct log *log)
 {
-	const struct path_opts *o = opts;
+	struct path_opts *o = opts;
 	struct path_job j = { .o = o, .log = log, .path.max = o->hops };
 	const char *wanted = o->guest || o->event.name ? o->guest : "host"; /* as answers call it */
-	int ret = command_open(&j.files, &o->f.files, 0, &o->f.times, log);
+	int ret = command_files(&o->f, 0, &j.in, log);
 
 	if (!ret) {
 		size_t i = 0;
 
-		j.in = handle_inputs(j.files);
 		while (wanted && i < j.in->n &&
 		       strcmp(j.in->v[i].guest ? j.in->v[i].machine : "host", wanted))
 			i++;
@@ -250,7 +248,6 @@ static int path_files(void *opts, const struct log *log)
 	steps_close(j.steps);
 	path_release(&j.path);
 	path_window_release(&j.found.window);
-	hyptrace_close(j.files);
 	return ret;
 }
 

@@ -12,7 +12,7 @@
 #include "sync/align.h"
 
 struct sync_job {
-	struct hyptrace *files;
+	const struct inputs *in;
 	struct offsets found;
 	const struct log *log;
 };
@@ -443,7 +443,7 @@ static void draw_guest(struct svg_plot svg, const struct sync_job *job, const st
 		 sync_class_name(r->class), r->method, (long long)p.base, in_ticks(g) ? "ticks" : "ns",
 		 (double)(guest_middle(g) - p.t0) / 1e9);
 	snprintf(question, sizeof(question), "by how much is the host's clock ahead of %s's?", g->name);
-	title = picture_title(handle_inputs(job->files), question);
+	title = picture_title(job->in, question);
 	svg_title(svg.out, LEFT, svg.top - TOP, 110, title ?: "", about);
 	free(title);
 	svg_legend(svg.out, &x, svg.top - 12, SVG_BOX, "class=\"band\"", "possible offsets");
@@ -474,7 +474,7 @@ static int plot_svg(const struct sync_job *job, const char *path)
 		draw_guest(frame, job, &job->found.guests[i]);
 	}
 	svg_end(&out);
-	ret = output_write(path, &out, handle_inputs(job->files), job->log);
+	ret = output_write(path, &out, job->in, job->log);
 	buf_release(&out);
 	return ret;
 }
@@ -540,23 +540,21 @@ static bool sync_passes(const struct sync_job *job)
 	return passes;
 }
 
-static int sync_run(struct sync_job *job, const struct sync_line *o)
+static int sync_run(struct sync_job *job, struct sync_line *o)
 {
 	struct sync_progress progress = { .report = progress_reading, .ctx = job->log->ctx };
-	int ret;
-
 	/* times as recorded: the offsets that the files have are only checked */
-	ret = command_open(&job->files, &o->f.files, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, &o->f.times,
-			   job->log);
+	int ret = command_files(&o->f, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, &job->in, job->log);
+
 	if (ret)
 		return ret;
-	if (handle_inputs(job->files)->n < 2)
+	if (job->in->n < 2)
 		return log_fail(
 			job->log, -EINVAL,
 			"%s: no guest's file is named with it or lies next to it; run: hyptrace sync %s "
 			"GUEST.dat",
 			o->f.files.v[0], o->f.files.v[0]);
-	ret = handle_sync(job->files, &progress, &job->found);
+	ret = handle_sync(o->f.handle, &progress, &job->found);
 	progress_end(job->log->ctx);
 	if (!ret && (!o->f.quiet || o->f.form != ANSWER_TEXT) && sync_answer(job, o->f.form))
 		return -EIO; /* logged */
@@ -580,7 +578,6 @@ static int sync_files(void *opts, const struct log *log)
 	int status = sync_run(&job, opts) ? EXIT_FAILED : EXIT_OK;
 
 	offsets_release(&job.found);
-	hyptrace_close(job.files);
 	return status;
 }
 

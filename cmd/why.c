@@ -427,20 +427,16 @@ static int why_run(void *opts, const struct log *log)
 {
 	struct why_opts *o = opts;
 	struct why_job j = { .o = o, .log = log };
-	struct hyptrace *files = NULL;
 	struct buf out = { 0 };
 	uint64_t damaged = 0;
-	int ret = command_open(&files, &o->f.files, 0, &o->f.times, log);
+	int ret = command_files(&o->f, 0, &j.in, log);
 
 	snprintf(j.p, sizeof(j.p), "p%.6g", o->tail * 100);
 	if (!ret) {
-		j.in = handle_inputs(files);
 		ret = why_answer(&j, &out, &damaged) ?: print_answer(&out, log);
 		buf_release(&out);
 	}
-	ret = log_damage(log, damaged) ?: ret;
-	hyptrace_close(files);
-	return ret;
+	return log_damage(log, damaged) ?: ret;
 }
 
 int cmd_why(int argc, char **argv)
