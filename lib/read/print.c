@@ -88,7 +88,9 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	struct way *w;
 	uint64_t pid;
 
-	*r = (struct print_record){ .m = m, .at = merge_stream(t->merge, m) };
+	*r = (struct print_record){ .m = m, .at = merge_stream(t->merge, m), .pid = -1 };
+	if (!m->data)
+		return 0;
 	one = &p->v[r->at->input];
 	r->event = timeline_event(t, m, &r->id);
 	r->pid = timeline_pid(r->event ? &r->event->pid : &one->in->pid, m);

@@ -217,15 +217,11 @@ static int lines_before(void *ctx, struct pipeline_run *run)
 		if (l->job->wanted && !l->job->wanted(l->job->wanted_ctx, &run->records, i))
 			continue;
 		own->n++;
-		l->job->records += m->len > 0;
-		if (!m->len) {
-			*r = (struct print_record){ .m = m, .at = merge_stream(l->job->timeline->merge, m) };
-			continue;
-		}
 		ret = print_begin(l->print, l->job->timeline, m, r, &own->ready);
 		if (ret)
 			return ret;
-		l->job->unknown += !r->event;
+		l->job->records += m->len > 0;
+		l->job->unknown += m->len && !r->event;
 		if (!r->event)
 			continue;
 		e = &l->events[r->at->input][r->id];

@@ -24,15 +24,6 @@ static inline void chunk_number(struct parquet_chunk *k, uint64_t v)
 	k->n_values++;
 }
 
-static inline void chunk_optional(struct parquet_chunk *k, bool there, uint64_t v)
-{
-	chunk_level(k, there);
-	if (there)
-		chunk_number(k, v);
-	else
-		k->nulls++;
-}
-
 void parquet_text_put(struct buf *out, const char *text, size_t n)
 {
 	for (size_t i = 0, plain, bad; i < n; i += plain + bad) {
@@ -105,30 +96,29 @@ static uint32_t chunk_word(struct parquet_chunk *k, const struct parquet_column 
 	return seen->word;
 }
 
-static void chunk_text(struct parquet_chunk *k, const struct parquet_column *c, const char *text, size_t n)
-{
-	uint32_t word = chunk_word(k, c, text, n, false);
-
-	chunk_level(k, 1);
-	buf_add(&k->values, &word, sizeof(word));
-	k->n_values++;
-}
-
 void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c,
 			 const struct merge_record *m)
 {
 	bool hidden = c->key && c->address, there;
 	const uint8_t *data;
 	uint64_t v = 0;
+	uint32_t word;
 	size_t n, size = c->item.size, i;
 
 	if (c->what == PARQUET_NUMBER) {
 		there = !hidden && field_load_number(&c->load, m->data, m->len, &v);
-		chunk_optional(k, there, c->type == PARQUET_BOOL ? v != 0 : v);
+		chunk_level(k, there);
+		if (there)
+			chunk_number(k, c->type == PARQUET_BOOL ? v != 0 : v);
+		else
+			k->nulls++;
 	} else if (hidden || field_load_bytes(&c->load, m->data, m->len, &data, &n) != 1) {
 		parquet_chunk_nulls(k, c, 1);
 	} else if (c->what == PARQUET_TEXT) {
-		chunk_text(k, c, (const char *)data, n);
+		word = chunk_word(k, c, (const char *)data, n, false);
+		chunk_level(k, 1);
+		buf_add(&k->values, &word, sizeof(word));
+		k->n_values++;
 	} else {
 		for (i = 0; i + size <= n; i += size) {
 			chunk_level(k, 2);

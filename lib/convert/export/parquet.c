@@ -175,15 +175,9 @@ static int parquet_before(void *ctx, struct pipeline_run *run)
 		struct parquet_met *met;
 		size_t slot;
 
-		if (m->len) {
-			ret = print_begin(p->print, p->job->timeline, m, r, &own->ready);
-			p->job->records++;
-			p->job->unknown += !r->event;
-		} else {
-			*r = (struct print_record){ .m = m,
-						    .at = merge_stream(p->job->timeline->merge, m),
-						    .pid = -1 };
-		}
+		ret = print_begin(p->print, p->job->timeline, m, r, &own->ready);
+		p->job->records += m->len > 0;
+		p->job->unknown += m->len && !r->event;
 		in = &p->job->in->v[r->at->input];
 		slot = !m->len ? SLOT_LOSS(in) : r->event ? r->id : SLOT_UNKNOWN(in);
 		met = &p->met[r->at->input][slot];
