@@ -192,8 +192,7 @@ static int path_search_files(struct path_job *j)
 			log_err(j->log, "no events say who ran at %s", j->o->at);
 		ret = -ENOENT;
 	}
-	ret = ret ?: path_find(&j->path, &j->found.window, j->in, &j->found.moment);
-	return ret;
+	return ret ?: path_find(&j->path, &j->found.window, j->in, &j->found.moment);
 }
 
 static int path_answer(struct path_job *j)

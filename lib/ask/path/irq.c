@@ -32,8 +32,7 @@ static bool path_softirq(struct path_search *s)
 	if (!raise || path_window_lost(s->w, s->input, s->cpu, raise->ts, s->now))
 		return false;
 	sp.number = raise->a;
-	if (s->in->v[s->input].guest ? path_vcpu_span(s, &sp, raise)
-				     : (path_span_add(s, &sp, raise, 0), true))
+	if (path_span_take(s, &sp, raise))
 		path_follow(s, raise);
 	return true;
 }
@@ -151,7 +150,7 @@ static void path_woken(struct path_search *s, struct path_raised *r, struct path
 		path_stop_lost(s, lost);
 	} else if (halted) {
 		path_sleeps(s, r->halt);
-		if (path_vcpu_span(s, sp, r->waking))
+		if (path_span_take(s, sp, r->waking))
 			path_follow(s, r->waking);
 	} else if (r->handler->irq == PATH_IPI) {
 		path_stop(s, PATH_UNKNOWN, r->handler, "the CPU of %s that sent it is not known",
@@ -180,7 +179,7 @@ static void path_raiser(struct path_search *s, struct path_raised *r, struct pat
 		path_stop(s, PATH_UNDECIDED, r->first, "it is not known for whose vCPU it was raised");
 	} else {
 		sp->number = r->first->b;
-		if (path_vcpu_span(s, sp, r->first))
+		if (path_span_take(s, sp, r->first))
 			path_follow(s, r->first);
 	}
 }

@@ -36,15 +36,6 @@ const char *path_end_name(enum path_end end)
 	return names[end];
 }
 
-/* Adds the span, of a guest by its vCPU's thread. False: as path_vcpu_span(). */
-static bool path_span_take(struct path_search *s, struct path_span *sp, const struct path_row *from)
-{
-	if (s->in->v[sp->input].guest)
-		return path_vcpu_span(s, sp, from);
-	path_span_add(s, sp, from, 0);
-	return s->path->end == PATH_OPEN;
-}
-
 /* Back to the row with which it came to its CPU; NULL: the chain ended, or continues elsewhere. */
 static const struct path_row *path_runs(struct path_search *s)
 {

@@ -65,10 +65,10 @@ struct path_thread {
 };
 bool path_thread_of(const struct path_search *s, uint16_t guest, uint32_t cpu, struct path_thread *t);
 /*
- * Adds a guest's span from there to now: where its vCPU's thread was not running, that thread's. False: the
- * chain continues elsewhere, or ended.
+ * Adds the span from there to now; of a guest that of its vCPU's thread where this was not running. False:
+ * the chain continues elsewhere, or ended.
  */
-bool path_vcpu_span(struct path_search *s, struct path_span *sp, const struct path_row *from);
+bool path_span_take(struct path_search *s, struct path_span *sp, const struct path_row *from);
 /* A host's thread may act for its guest. True: it does, or the chain ended. */
 bool path_vcpu_acts(struct path_search *s);
 

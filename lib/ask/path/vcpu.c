@@ -102,7 +102,7 @@ static bool path_under_rest(struct path_search *s, struct path_under *u, const s
 	return false;
 }
 
-/* At a time when the thread has no CPU the guest's task waits for that. False: as path_vcpu_span. */
+/* At a time when the thread has no CPU the guest's task waits for that. False: as path_span_take. */
 static bool path_under_out(struct path_search *s, struct path_under *u)
 {
 	const struct path_row *out = path_window_switch(s->w, u->pos, u->t.host, u->t.tid), *waking = NULL;
@@ -136,13 +136,17 @@ static bool path_under_out(struct path_search *s, struct path_under *u)
 	return s->path->end == PATH_OPEN;
 }
 
-bool path_vcpu_span(struct path_search *s, struct path_span *sp, const struct path_row *from)
+bool path_span_take(struct path_search *s, struct path_span *sp, const struct path_row *from)
 {
 	struct path_under u = { .from = from,
 				.at_now = s->edge.guest ? s->edge.bound : 0,
 				.at_from = from->guest ? from->bound : 0 };
 	bool done = false;
 
+	if (!s->in->v[sp->input].guest) {
+		path_span_add(s, sp, from, 0);
+		return s->path->end == PATH_OPEN;
+	}
 	if (!path_thread_of(s, sp->input, sp->cpu, &u.t) || u.at_now == UINT32_MAX ||
 	    u.at_from == UINT32_MAX || !path_window_has(s->w, u.t.host, STEP_SWITCH)) {
 		s->path->vcpu_unknown = true;
