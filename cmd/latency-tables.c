@@ -273,7 +273,8 @@ static void tables_notes(const struct latency_answer *l, struct answer *a, const
 			    l->found.why_lost);
 	if (undecided)
 		answer_note(a, "%llu %s are undecided: their events are nearer than the clocks' bounds%s",
-			    (unsigned long long)undecided, what, l->q->found ? l->q->found->doubt : "");
+			    (unsigned long long)undecided, what,
+			    l->q->found && l->q->found->doubt ? l->q->found->doubt : "");
 	if (refused)
 		answer_note(a, "%llu %s were given up: there are more than %u keys",
 			    (unsigned long long)refused, what, CHAIN_KEYS_MAX);

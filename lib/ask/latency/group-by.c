@@ -173,11 +173,6 @@ static int64_t latency_tid(const struct latency_taker *t, const struct merge_rec
 	return timeline_pid(&t->pid, m);
 }
 
-static bool latency_number(const struct field_load *l, const struct merge_record *m, uint64_t *v)
-{
-	return l->kind == FIELD_NUMBER && field_load_number(l, m->data, m->len, v);
-}
-
 /* A host's thread as a vCPU. */
 static bool latency_thread(const struct latency_taker *t, const struct vcpu_map *w, int64_t tid, bool unnamed,
 			   struct latency_key *key)
@@ -230,7 +225,7 @@ bool latency_take(const struct latency_taker *t, const struct vcpu_map *w, const
 	*key = (struct latency_key){
 		latency_scope(t->apart ? SCOPE_INPUT : SCOPE_ALL, t->apart ? t->input : 0), 0
 	};
-	if (t->field.kind == FIELD_NUMBER && !latency_number(&t->field, m, &v))
+	if (t->field.kind == FIELD_NUMBER && !field_load_number(&t->field, m->data, m->len, &v))
 		return false;
 	switch (t->by) {
 	case BY_NOTHING:
@@ -262,7 +257,8 @@ bool latency_take(const struct latency_taker *t, const struct vcpu_map *w, const
 	case BY_VCPU_LINE:
 		if (!host)
 			return latency_guest_key(t, w, m, SCOPE_VCPU, cpu | v << 32, key);
-		return latency_number(&t->second, m, &second) &&
+		return t->second.kind == FIELD_NUMBER &&
+		       field_load_number(&t->second, m->data, m->len, &second) &&
 		       latency_guest_key(t, w, m, SCOPE_VCPU, (uint32_t)v | second << 32, key);
 	case BY_WORKER:
 		return latency_worker(t, w, timeline_pid(&t->pid, m), key);
@@ -270,7 +266,8 @@ bool latency_take(const struct latency_taker *t, const struct vcpu_map *w, const
 		return vcpu_map_vcpu(w, t->input, (int32_t)v, &vcpu) == VCPU_MAP_NOBODY &&
 		       latency_worker(t, w, (int32_t)v, key);
 	case BY_PAIR: /* also of a guest that no file names */
-		if (t->second.kind == FIELD_NUMBER && !latency_number(&t->second, m, &second))
+		if (t->second.kind == FIELD_NUMBER &&
+		    !field_load_number(&t->second, m->data, m->len, &second))
 			return false;
 		latency_guest_key(t, w, m, SCOPE_PAIR, v << 16 | (second & 0xffff), key);
 		return true;

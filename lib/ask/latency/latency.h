@@ -256,7 +256,7 @@ void latency_svg(const struct histogram *h, const char *title, struct buf *out);
 
 struct latency_preset {
 	const char *name, *summary;
-	const char *doubt;			    /* a further reason for undecided chains */
+	const char *doubt;			    /* a further reason for undecided chains; NULL: none */
 	const char *row;			    /* subject of a row: "vCPU" */
 	const char *const points[CHAIN_POINTS_MAX]; /* their names */
 	size_t n_points;
