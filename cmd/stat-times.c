@@ -63,9 +63,8 @@ static int exit_by_time(const void *a, const void *b, void *of)
 static int exit_sums_open(struct exit_sums *e)
 {
 	struct stat_answer *s = e->of;
-	size_t n, n_vcpus, to = 0;
-	const struct exits_row *rows = exits_rows(s->exits, &n);
-	const struct exits_vcpu *vcpus = exits_vcpus(s->exits, &n_vcpus);
+	const struct exits_row *rows = s->exits->rows.v;
+	size_t n = s->exits->rows.n, to = 0;
 
 	e->v = calloc(n + 1, sizeof(*e->v));
 	if (!e->v)
@@ -75,7 +74,7 @@ static int exit_sums_open(struct exit_sums *e)
 
 		if (rows[i].table != e->table->table || !sums->n)
 			continue;
-		e->v[e->n++] = (struct exit_sum){ &rows[i], &vcpus[rows[i].vcpu], *sums };
+		e->v[e->n++] = (struct exit_sum){ &rows[i], &s->exits->vcpus[rows[i].vcpu], *sums };
 		sums_join(&e->total, sums);
 	}
 	qsort_r(e->v, e->n, sizeof(*e->v), exit_by_what, s);
@@ -141,7 +140,7 @@ void stat_exits(struct stat_answer *s, const char *key)
 {
 	const struct answer_column *c = duration_columns;
 	const struct exit_table *of = exit_tables;
-	struct exits_cut cut = exits_cut(s->exits);
+	const struct exits_cut cut = s->exits->cut;
 	struct exit_sums e = { .of = s };
 	bool machines = false, reasons;
 	struct stat_table t;

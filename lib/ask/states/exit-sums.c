@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds exits of each vCPU's thread up, and what was asked for in them, in the order of time. */
-#include <string.h>
-
 #include "ask/states/exit-sums.h"
 #include "ask/states/states.h"
 #include "base/decode/esr.h"
@@ -19,23 +17,6 @@ struct exits_now {
 	uint64_t mmio, port;	   /* since when; mmio 0: not at all */
 	uint64_t from;		   /* what came before does not count */
 	bool called;		   /* the hypervisor, since the exit */
-};
-
-struct exits {
-	const struct inputs *in;
-	const struct timeline *t;
-	const struct steps *steps;
-	const struct states *within; /* NULL: rows are of the whole recording */
-	struct tally *to;
-	struct exits_map rows;
-	/* threads, and by (input, pid) which */
-	struct exits_vcpu *vcpus;
-	struct exits_now *now;
-	size_t n;
-	struct map by_thread;
-	struct gaps gaps;
-	struct exits_cut cut;
-	bool faults; /* there was one */
 };
 
 static bool exits_map_same(const void *rows, size_t i, const void *like)
@@ -321,7 +302,7 @@ int exits_open(struct exits **out, const struct inputs *in, const struct timelin
 
 	if (!e)
 		return ret;
-	*e = (struct exits){ .in = in, .t = t, .steps = steps, .within = within, .to = to };
+	*e = (struct exits){ .in = in, .steps = steps, .within = within, .to = to };
 	e->vcpus = calloc(VCPUS_MAX, sizeof(*e->vcpus));
 	e->now = calloc(VCPUS_MAX, sizeof(*e->now));
 	if (e->vcpus && e->now)
@@ -343,23 +324,6 @@ void exits_close(struct exits *e)
 	map_release(&e->by_thread);
 	gaps_release(&e->gaps);
 	free(e);
-}
-
-const struct exits_row *exits_rows(const struct exits *e, size_t *n)
-{
-	*n = e->rows.n;
-	return e->rows.v;
-}
-
-const struct exits_vcpu *exits_vcpus(const struct exits *e, size_t *n)
-{
-	*n = e->n;
-	return e->vcpus;
-}
-
-struct exits_cut exits_cut(const struct exits *e)
-{
-	return e->cut;
 }
 
 #define NAME(...) snprintf(out, EXITS_NAME_MAX, __VA_ARGS__)

@@ -16,8 +16,6 @@
  * a port from kvm_pio to the entry; system registers, hypercalls and stage-2 faults, which are no accesses to
  * a device, from the exit to the entry.
  */
-struct exits; /* opaque */
-
 enum exits_table {
 	EXITS_REASON,
 	EXITS_MMIO,
@@ -57,7 +55,31 @@ struct exits_cut {
 	uint64_t rows;	/* stretches that are in no row, for there were 65,536 */
 };
 
+/* By vCPU, table, key and info. Zero-initialised = empty. */
+struct exits_map {
+	struct exits_row *v;
+	size_t n;
+	struct map map;
+};
+
 struct states;
+struct exits {
+	/* For others to read, after the last record; rows in no order. */
+	struct exits_map rows;
+	struct exits_vcpu *vcpus;
+	size_t n; /* vCPUs */
+	struct exits_cut cut;
+	/* Private. */
+	const struct inputs *in;
+	const struct steps *steps;
+	const struct states *within; /* NULL: rows are of the whole recording */
+	struct tally *to;
+	struct exits_now *now; /* by vCPU */
+	struct map by_thread;  /* vCPUs by (input, pid) */
+	struct gaps gaps;
+	bool faults; /* there was one */
+};
+
 /*
  * All outlive it; to: NULL, or gets each exit, its `why` for exits_kind_name. within: NULL, or rows are of
  * what inputs cover (states_covered), and its part of the pass comes first. -ENOMEM.
@@ -67,11 +89,6 @@ int exits_open(struct exits **out, const struct inputs *in, const struct timelin
 void exits_close(struct exits *e);
 /* In order. */
 struct pass_part exits_part(struct exits *e);
-
-/* After the last record; in no order. */
-const struct exits_row *exits_rows(const struct exits *e, size_t *n);
-const struct exits_vcpu *exits_vcpus(const struct exits *e, size_t *n);
-struct exits_cut exits_cut(const struct exits *e);
 
 #define EXITS_NAME_MAX 96
 /* "DABT_LOW", "0x9000018:W", "ICC_SGI1R_EL1 write"; returns out. */
@@ -97,13 +114,6 @@ static inline uint64_t exits_kind(uint64_t key, uint32_t info)
 }
 
 #define EXITS_ROWS_MAX 65536
-
-/* By vCPU, table, key and info. Zero-initialised = empty. */
-struct exits_map {
-	struct exits_row *v;
-	size_t n;
-	struct map map;
-};
 
 #define EXITS_NO_ROW MAP_NONE
 

@@ -318,9 +318,9 @@ static int finding_exit_push(const struct finding_job *j, struct finding_exit *e
  * table. */
 static int finding_exits(const struct finding_job *j, uint64_t shown[EXITS_TABLES])
 {
-	size_t n_rows, n_vcpus, n = 0;
-	const struct exits_row *rows = exits_rows(j->exits, &n_rows), **v = calloc(n_rows + 1, sizeof(*v));
-	const struct exits_vcpu *vcpus = exits_vcpus(j->exits, &n_vcpus);
+	size_t n_rows = j->exits->rows.n, n_vcpus = j->exits->n, n = 0;
+	const struct exits_row *rows = j->exits->rows.v, **v = calloc(n_rows + 1, sizeof(*v));
+	const struct exits_vcpu *vcpus = j->exits->vcpus;
 	struct finding_vcpu **of = calloc(n_vcpus + 1, sizeof(*of));
 	struct finding_exit best[EXITS_TABLES] = { 0 };
 	int ret = v && of ? 0 : -ENOMEM;

@@ -6,7 +6,6 @@
 #include "convert/export/thrift.h"
 #include "read/print.h"
 #include "base/arena.h"
-#include "base/cell.h"
 #include "base/map.h"
 #include "base/workers.h"
 
