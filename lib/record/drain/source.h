@@ -136,7 +136,7 @@ int drain_writer_open(struct drain_writer *o, size_t page_size, struct drain *d)
 int drain_writer_sync(struct drain_writer *o);
 
 /*
- * Waits d->sleep_us (of a ring: for a signal), or when that is 0 until fd is readable or 100 ms have passed
+ * Waits d->sleep_us (of a ring: for a signal), or when that is 0 until fd is readable or 250 ms have passed
  * (the kernel wakes no reader of a buffer that is filled below its mark); ends at
  * once when d is stopping. 0 or -errno.
  */

@@ -94,7 +94,7 @@ ssize_t splice_move(struct splice *m)
 	return ret ? ret : n;
 }
 
-#define WAIT_MS 100
+#define WAIT_MS 250
 
 int rawpipe_wait(int fd, const struct drain *d)
 {
