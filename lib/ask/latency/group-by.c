@@ -50,7 +50,8 @@ static int vcpu_map_add_input(struct vcpu_map *w, size_t input)
 	const struct dat_text *tasks = &reader_info(in->reader)->cmdlines;
 	struct cursor c = cursor_at(tasks->data, tasks->len);
 	struct vcpu_map_input *v = &w->v[input];
-	const char *line;
+	struct vcpu_map_vhost task;
+	const char *name;
 	size_t len;
 	int ret = 0;
 
@@ -60,17 +61,10 @@ static int vcpu_map_add_input(struct vcpu_map *w, size_t input)
 	for (size_t i = 0; i < in->n_guests && !ret; i++)
 		ret = vcpu_map_add(w, in->guests[i].name, in->guests[i].trace_id, &v->named[i]);
 	v->lone = in->n_guests == 1 ? v->named[0] : VCPU_MAP_NOBODY;
-	while (!ret && cursor_line(&c, &line, &len)) {
-		char text[64], *end;
-		struct vcpu_map_vhost task;
+	while (!ret && reader_task(&c, &task.tid, &name, &len)) {
+		struct cursor at = cursor_at(name, len);
 
-		/* "1793 vhost-1781" */
-		snprintf(text, sizeof(text), "%.*s", (int)(len < sizeof(text) ? len : 0), line);
-		task.tid = strtoull(text, &end, 10);
-		if (end == text || strncmp(end, " vhost-", 7) || end[7] < '0' || end[7] > '9')
-			continue;
-		task.owner = strtoull(end + 7, &end, 10);
-		if (!*end)
+		if (cursor_word(&at, "vhost-") && cursor_decimal(&at, &task.owner) && !cursor_left(&at))
 			ret = array_push(&v->vhosts, &v->n_vhosts, &task, sizeof(task));
 	}
 	array_sort(v->vhosts, v->n_vhosts, sizeof(*v->vhosts), compare_u64);

@@ -58,7 +58,8 @@ static int sql_tasks_name(struct sql_tasks *t, size_t input, int32_t tid, const 
 
 int sql_tasks_read(struct sql_tasks *t, const struct inputs *in)
 {
-	const char *line;
+	const char *name;
+	uint64_t pid;
 	size_t len;
 	int ret = 0;
 
@@ -66,15 +67,8 @@ int sql_tasks_read(struct sql_tasks *t, const struct inputs *in)
 		const struct dat_text *text = &reader_info(in->v[i].reader)->cmdlines;
 		struct cursor c = cursor_at(text->data, text->len);
 
-		/* "87 CPU 0/KVM", by line */
-		while (!ret && cursor_line(&c, &line, &len)) {
-			struct cursor at = cursor_at(line, len);
-			uint64_t pid;
-
-			if (cursor_decimal(&at, &pid) && pid < PIDS && cursor_accept(&at, ' '))
-				ret = sql_tasks_name(t, i, (int32_t)pid, (const char *)at.p,
-						     cursor_left(&at));
-		}
+		while (!ret && reader_task(&c, &pid, &name, &len))
+			ret = pid < PIDS ? sql_tasks_name(t, i, (int32_t)pid, name, len) : 0;
 	}
 	return ret;
 }

@@ -241,32 +241,28 @@ static void put_tasks(struct perfetto *p, size_t i, uint64_t ts)
 	const struct reader_info *info = reader_info(p->job->in->v[i].reader);
 	struct cursor c = cursor_at(info->cmdlines.data, info->cmdlines.len);
 	struct buf *b = &p->chunk->packets;
-	const char *line;
+	const char *name;
+	uint64_t tid;
 	size_t len;
 
 	for (size_t o = 0; o < info->n_options; o++)
 		if (info->options[o].id == DAT_PROCMAPS)
 			put_process(p, i, &info->options[o].data);
 	/*
-	 * Names of threads, "PID COMM" a line. Which processes they belong to is not in
-	 * the file, so ProcessTree, which wants to know, is not for them.
+	 * Names of threads. Which processes they belong to is not in the file, so ProcessTree, which wants to
+	 * know, is not for them.
 	 */
-	while (cursor_line(&c, &line, &len)) {
+	while (reader_task(&c, &tid, &name, &len)) {
 		size_t packet, rename;
-		char *comm;
-		long tid;
 
-		p->bad |= p->arena.bad;
-		arena_reset(&p->arena);
-		tid = strtol(arena_text(&p->arena, line, len), &comm, 10);
-		if (tid <= 0 || tid > INT32_MAX || *comm != ' ')
+		if (!tid || tid > INT32_MAX)
 			continue;
 		packet = pb_open(b, TRACE_PACKET);
 		pb_number(b, PACKET_TIMESTAMP, ts);
 		pf_machine(p, b, i);
 		rename = pb_open(b, PACKET_TASK_RENAME);
-		pb_number(b, TASK_PID, (uint64_t)tid);
-		pb_text(b, TASK_COMM, comm + 1, strlen(comm + 1));
+		pb_number(b, TASK_PID, tid);
+		pb_text(b, TASK_COMM, name, len);
 		pb_close(b, rename);
 		pb_close(b, packet);
 	}

@@ -2,6 +2,7 @@
 /* Writes a trace.dat anew: a part of it, pieces of it together, or all of it with other options. */
 #include "file/dat/copy.h"
 
+#include "base/cursor.h"
 #include "base/files.h"
 #include "base/map.h"
 
@@ -56,7 +57,8 @@ static bool pid_listed(const void *pids, size_t i, const void *wanted)
 static int copy_names(struct copying *w)
 {
 	struct map seen = { 0 };
-	uint64_t *pids = NULL;
+	uint64_t *pids = NULL, pid;
+	const char *name;
 	size_t n = 0, len;
 	int ret = 0;
 
@@ -65,19 +67,12 @@ static int copy_names(struct copying *w)
 		return 0;
 	for (size_t k = w->c->n; k-- && !ret;) {
 		const struct dat_text *t = &reader_info(w->c->v[k].reader)->cmdlines;
+		struct cursor c = cursor_at(t->data, t->len);
 
-		for (size_t at = 0; at < t->len && !ret; at += len) {
-			const char *line = (const char *)t->data + at, *eol = memchr(line, '\n', t->len - at);
-			uint64_t pid = 0;
-
-			len = eol ? (size_t)(eol - line) + 1 : t->len - at;
-			for (size_t i = 0; i < len && line[i] >= '0' && line[i] <= '9'; i++)
-				pid = pid * 10 + (uint64_t)(line[i] - '0');
+		while (!ret && reader_task(&c, &pid, &name, &len)) {
 			if (map_find(&seen, map_hash(pid), pid_listed, pids, &pid) != MAP_NONE)
 				continue;
-			buf_add(&w->names, line, len);
-			if (!eol)
-				buf_add(&w->names, "\n", 1);
+			buf_printf(&w->names, "%llu %.*s\n", (unsigned long long)pid, (int)len, name);
 			ret = map_push(&seen, map_hash(pid), &pids, &n, &pid, sizeof(pid));
 		}
 	}

@@ -470,3 +470,17 @@ const struct reader_option *reader_option(const struct reader *r, uint16_t id)
 			return &r->info.options[i];
 	return NULL;
 }
+
+bool reader_task(struct cursor *lines, uint64_t *pid, const char **name, size_t *len)
+{
+	while (cursor_line(lines, name, len)) {
+		struct cursor at = cursor_at(*name, *len);
+
+		if (!cursor_decimal(&at, pid) || !cursor_accept(&at, ' '))
+			continue;
+		*name = (const char *)at.p;
+		*len = cursor_left(&at);
+		return true;
+	}
+	return false;
+}

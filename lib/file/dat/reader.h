@@ -63,6 +63,10 @@ const struct reader_info *reader_info(const struct reader *r);
 /* The first option with this id, or NULL. */
 const struct reader_option *reader_option(const struct reader *r, uint16_t id);
 
+struct cursor;
+/* The next task of the info's cmdlines, lines "PID NAME"; others are passed over. False: the end. */
+bool reader_task(struct cursor *lines, uint64_t *pid, const char **name, size_t *len);
+
 /* One CPU's pages from first to last; several can be open at once. */
 struct reader_pages;
 /*
