@@ -37,8 +37,10 @@ int sql_hyp_open(struct sql *s)
 		return -ENOMEM;
 	h->why = inputs_table(s->in, SPAN_REASONS, sizeof(**h->why));
 	h->left = inputs_table(s->in, SPAN_REASONS, sizeof(**h->left));
-	if (!h->why || !h->left)
+	if (!h->why || !h->left) {
+		sql_hyp_close(s);
 		return -ENOMEM;
+	}
 	for (size_t input = 0; input < s->in->n; input++) {
 		const struct input *in = &s->in->v[input];
 
@@ -146,6 +148,7 @@ void sql_hyp_close(struct sql *s)
 	free(s->hyp->why);
 	free(s->hyp->left);
 	free(s->hyp);
+	s->hyp = NULL;
 }
 
 struct sql_load {
