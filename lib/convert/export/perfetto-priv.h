@@ -224,7 +224,7 @@ uint64_t pf_parent(struct perfetto *pf, size_t input, unsigned int number, enum 
 uint64_t pf_track(struct perfetto *pf, size_t input, uint64_t parent, const char *name, int rank);
 /* Writes all pf_words, into a packet of that input. */
 void pf_put_words(struct perfetto *pf, struct buf *packet, size_t input);
-/* What a label of an input is for; by the numbers of InternedData. */
+/* Uses of labels, by the numbers of InternedData. */
 enum pf_label_kind { PF_LABEL_CATEGORY = 1, PF_LABEL_NAME = 2, PF_LABEL_ARG = 3, PF_LABEL_VALUE = 29 };
 /* The label of that text, which is kept, and gets a number if there are not too many of them. */
 struct pf_label pf_label(struct perfetto *pf, size_t input, enum pf_label_kind kind, const char *text);

@@ -190,7 +190,6 @@ static const char *state_text(struct perfetto *pf, size_t input, uint64_t number
 struct pf_label pf_named(struct perfetto *pf, size_t input, enum pf_kept_kind what, uint64_t number)
 {
 	struct pf_label l = { .number = (uint32_t)pf_kept(pf, input, number, what) };
-	const struct input *in = &pf->job->in->v[input];
 	char room[ESR_TEXT_MAX > SMCCC_TEXT_MAX ? ESR_TEXT_MAX : SMCCC_TEXT_MAX];
 	const char *text = room;
 
@@ -205,7 +204,7 @@ struct pf_label pf_named(struct perfetto *pf, size_t input, enum pf_kept_kind wh
 	else if (what == PF_REASON)
 		text = steps_reason(pf->meanings, input, number >> 56, number & PF_NO_REASON);
 	else if (what == PF_WHY)
-		text = steps_why(pf->meanings, in, input, number) ?: "hyp";
+		text = steps_why(pf->meanings, &pf->job->in->v[input], input, number) ?: "hyp";
 	else
 		text = state_text(pf, input, number);
 	if (!text)

@@ -344,6 +344,7 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 			put_clocks(p, i % n, ts);
 			put_tasks(p, i % n, ts);
 		}
+		p->bad |= p->arena.bad; /* each record empties it */
 		ret = states_begin(p->states, ts);
 		if (ret)
 			return ret;

@@ -72,7 +72,10 @@ static int copy_names(struct copying *w)
 		while (!ret && reader_task(&c, &pid, &name, &len)) {
 			if (map_find(&seen, map_hash(pid), pid_listed, pids, &pid) != MAP_NONE)
 				continue;
-			buf_printf(&w->names, "%llu %.*s\n", (unsigned long long)pid, (int)len, name);
+			buf_add_u64(&w->names, pid);
+			buf_add(&w->names, " ", 1);
+			buf_add(&w->names, name, len);
+			buf_add(&w->names, "\n", 1);
 			ret = map_push(&seen, map_hash(pid), &pids, &n, &pid, sizeof(pid));
 		}
 	}
