@@ -29,7 +29,7 @@ static void sql_log_once(void *ctx, enum log_level level, const char *msg)
 
 struct sql_counts sql_counts(const struct sql *s)
 {
-	return (struct sql_counts){ atomic_load(&s->records), s->rows, s->damaged };
+	return (struct sql_counts){ atomic_load(&s->records), atomic_load(&s->rows), s->damaged };
 }
 
 /* ---- the guard: statements read the tables and make temporary ones ------------------------------------

@@ -78,7 +78,7 @@ void sql_spans_feed(struct sql_span_maker *k, const struct timeline *t, const st
 	k->run = run;
 	k->i = from;
 	k->n = to;
-	k->input = run->n ? merge_stream(t->merge, run->v)->input : 0;
+	k->input = from < to ? merge_stream(t->merge, &run->v[from])->input : 0;
 }
 
 bool sql_spans_next(const struct sql *s, struct sql_span_maker *k, struct sql_span *out)

@@ -4,7 +4,10 @@
  * has all that is known. Rows come in the order of time, or grouped by CPU and reason, as GROUP BY wants
  * them: then all are looked through for each reason, which is less work than SQLite's sorting.
  */
+#include "ask/states/reading.h"
 #include "ask/sql/sql-priv.h"
+
+#define STREAM_ROWS 1024
 
 struct sql_span_cursor {
 	struct sql_cursor c;
@@ -23,7 +26,15 @@ struct sql_span_cursor {
 	struct sql_span_row {
 		struct sql_span span;
 		size_t stream;
-	} rows[SQL_ROWS];
+	} own[SQL_ROWS];
+	const struct sql_span_row *rows;
+	/* of a reading that others share; stream by stream, as rows of one are alike */
+	struct sql_scan scan;
+	struct sql_span_stream {
+		struct sql_span_maker maker;
+		size_t n; /* not given yet */
+		struct sql_span_row rows[STREAM_ROWS];
+	} * streams;
 };
 
 /* A reason of hyp_enter's own is found by the name of Perfetto's event for it, too. */
@@ -82,6 +93,8 @@ static void sql_span_close(struct sql_cursor *cursor)
 	for (size_t i = 0; i < c->n_feeds; i++)
 		sql_feed_end(&c->feeds[i]);
 	free(c->feeds);
+	sql_scan_close(&c->scan);
+	free(c->streams);
 }
 
 static int sql_span_filter(struct sql_cursor *cursor)
@@ -91,6 +104,7 @@ static int sql_span_filter(struct sql_cursor *cursor)
 	struct sql *s = cursor->sql;
 	int ret;
 
+	c->rows = c->own;
 	c->lost = cursor->table == &sql_calls_table;
 	c->by_id = w->id.from == w->id.to;
 	ret = sql_hyp_open(s);
@@ -248,12 +262,84 @@ static int sql_span_next(struct sql_cursor *cursor)
 	int n = 0, ret = 1;
 
 	if (c->by_id)
-		return sql_span_one(c, c->rows);
+		return sql_span_one(c, c->own);
 	while (n < SQL_ROWS && ret == 1) {
-		ret = by_time ? sql_span_next_by_time(c, &c->rows[n]) : sql_span_next_by_pass(c, &c->rows[n]);
+		ret = by_time ? sql_span_next_by_time(c, &c->own[n]) : sql_span_next_by_pass(c, &c->own[n]);
 		n += ret == 1;
 	}
 	return ret < 0 ? ret : n;
+}
+
+static int sql_span_give(struct sql_span_cursor *c, struct sql_span_stream *of)
+{
+	size_t n = of->n;
+
+	c->rows = of->rows;
+	of->n = 0;
+	return sql_cursor_give(&c->c, n);
+}
+
+/* The stream's visits that end among its maker's records become rows; last: the one without an end, too. */
+static int sql_span_add(struct sql_span_cursor *c, size_t i, bool last)
+{
+	struct sql_span_stream *of = &c->streams[i];
+	const struct sql *s = c->c.sql;
+	struct sql_span span;
+	int ret = 0;
+
+	while (!ret &&
+	       (sql_spans_next(s, &of->maker, &span) || (last && sql_span_last(s, &of->maker, &span)))) {
+		if (!sql_span_fits(c, &span, -1))
+			continue;
+		of->rows[of->n++] = (struct sql_span_row){ span, c->scan.map[i] };
+		if (of->n == STREAM_ROWS)
+			ret = sql_span_give(c, of);
+	}
+	return ret || !last ? ret : sql_span_give(c, of);
+}
+
+static int sql_span_first(void *ctx, struct pass_run *run)
+{
+	struct sql_span_cursor *c = ctx;
+	const struct merge_record *v = run->records->v;
+	size_t n = run->records->n;
+	int ret = 0;
+
+	for (size_t from = 0, to; from < n && !ret; from = to) {
+		uint32_t stream = v[from].stream;
+
+		for (to = from + 1; to < n && v[to].stream == stream;)
+			to++;
+		if (!c->c.sql->streams[c->scan.map[stream]].hyp)
+			continue;
+		sql_spans_feed(&c->streams[stream].maker, c->scan.t, run->records, from, to);
+		ret = sql_span_add(c, stream, false);
+	}
+	return ret;
+}
+
+static int sql_span_join(struct sql_cursor *cursor, struct reading *r)
+{
+	struct sql_span_cursor *c = (struct sql_span_cursor *)cursor;
+	int ret = sql_hyp_open(cursor->sql) ?: sql_scan_join(&c->scan, cursor->sql, r->timeline);
+
+	if (ret)
+		return ret;
+	c->lost = cursor->table == &sql_calls_table;
+	sql_span_wanted(c);
+	c->streams = calloc(c->scan.n + 1, sizeof(*c->streams));
+	reading_add(r, (struct pass_part){ .ctx = c, .first = sql_span_first });
+	return c->streams ? 0 : -ENOMEM;
+}
+
+static int sql_span_ended(struct sql_cursor *cursor)
+{
+	struct sql_span_cursor *c = (struct sql_span_cursor *)cursor;
+	int ret = 0;
+
+	for (size_t i = 0; i < c->scan.n && !ret; i++)
+		ret = sql_span_add(c, i, true);
+	return ret;
 }
 
 enum sql_span_what {
@@ -377,7 +463,7 @@ static const struct sql_column sql_call_columns[] = {
 #define SPAN_TABLE(table, of)                                                                                \
 	.orders = 1u << ORDER_TS | 1u << ORDER_CPU | 1u << ORDER_CPU_REASON | 1u << ORDER_REASON,            \
 	.bytes = 64, .patience = 100, .number = sql_span_number, .cells = sql_span_cells,                    \
-	SQL_TABLE(table, sql_##of##_columns, span)
+	.join = sql_span_join, .last = sql_span_ended, SQL_TABLE(table, sql_##of##_columns, span)
 
 const struct sql_table sql_slices_table = { SPAN_TABLE("slices", slice) };
 const struct sql_table sql_pkvm_table = { SPAN_TABLE("pkvm_hypervisor_events", pkvm) };

@@ -71,7 +71,7 @@ int sql_cursor_give(struct sql_cursor *c, size_t n)
 {
 	int ret = 0;
 
-	c->sql->rows += c->to ? n : 0;
+	atomic_fetch_add_explicit(&c->sql->rows, c->to ? n : 0, memory_order_relaxed);
 	for (size_t at = 0; at < n && c->to && !ret; at += CELLS_MAX)
 		ret = sql_cursor_cells(c, at, n - at < CELLS_MAX ? n : at + CELLS_MAX);
 	return ret;

@@ -86,8 +86,8 @@ struct sql {
 	uint64_t bytes;	   /* of all pages, for guesses */
 	size_t store_room; /* for times in the hypervisor in memory, bytes */
 	atomic_bool stop;
-	atomic_uint_least64_t records;
-	uint64_t rows, damaged;
+	atomic_uint_least64_t records, rows;
+	uint64_t damaged;
 	int (*progress)(void *ctx, double part); /* of sql_read_tables() */
 	void *progress_ctx;
 	struct strlist notes, said; /* said: messages about the files */

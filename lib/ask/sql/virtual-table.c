@@ -114,7 +114,7 @@ static int sql_table_next(sqlite3_vtab_cursor *cursor)
 	if (c->at >= c->n) { /* they are the next ones */
 		c->at = 0;
 		c->n = ret > 0 ? (size_t)ret : 0;
-		c->sql->rows += c->n;
+		atomic_fetch_add_explicit(&c->sql->rows, c->n, memory_order_relaxed);
 	}
 	c->over = !ret;
 	c->row++;

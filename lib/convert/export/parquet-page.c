@@ -43,32 +43,91 @@ static void parquet_levels_put(struct buf *out, struct parquet_levels *l)
 	buf_release(&l->runs);
 }
 
-/* Numbers of so many bits, the first one lowest; in eights, whose last has zeros. */
-static void pack_bits(struct buf *out, const uint32_t *v, size_t n, unsigned int width)
+/* Numbers of so many bits each, the first one lowest. */
+struct packed {
+	uint8_t *to;
+	uint64_t bits;
+	unsigned int have; /* of bits; below 64 */
+};
+
+static inline void pack(struct packed *p, uint64_t v, unsigned int width)
+{
+	uint64_t le;
+
+	p->bits |= v << p->have;
+	p->have += width;
+	if (p->have < 64)
+		return;
+	le = htole64(p->bits);
+	memcpy(p->to, &le, sizeof(le));
+	p->to += sizeof(le);
+	p->have -= 64;
+	p->bits = p->have ? v >> (width - p->have) : 0;
+}
+
+/* In eights, whose last has zeros. */
+static void codes_put(struct buf *out, const uint32_t *v, size_t n, unsigned int width)
 {
 	size_t bytes = (n + 7) / 8 * width;
-	uint8_t *to = n ? buf_room(out, bytes + sizeof(uint64_t)) : NULL;
-	unsigned int have = 0;
-	uint64_t bits = 0;
+	struct packed p = { .to = n ? buf_room(out, bytes + sizeof(uint64_t)) : NULL };
 
-	if (!to || !v)
+	if (!p.to || !v)
 		return;
-	memset(to, 0, bytes);
-	for (size_t i = 0; i < n; i++) {
-		bits |= (uint64_t)v[i] << have;
-		have += width;
-		if (have >= 32) {
-			uint32_t le = htole32((uint32_t)bits);
-
-			memcpy(to, &le, sizeof(le));
-			to += sizeof(le);
-			bits >>= 32;
-			have -= 32;
-		}
-	}
-	bits = htole64(bits);
-	memcpy(to, &bits, sizeof(bits));
+	memset(p.to, 0, bytes);
+	for (size_t i = 0; i < n; i++)
+		pack(&p, v[i], width);
+	p.bits = htole64(p.bits);
+	memcpy(p.to, &p.bits, sizeof(p.bits));
 	out->len += bytes;
+}
+
+#define DELTAS 128 /* of a block; a quarter of them has one width */
+
+/*
+ * DELTA_BINARY_PACKED: how each number differs from the one before, in blocks, less the least difference of
+ * the block. False, and not all are there: the numbers do not grow mostly, as times and ids do, or would take
+ * more than half of their plain bytes; zstd makes those shorter.
+ */
+static bool deltas_put(struct buf *out, const uint64_t *v, size_t n)
+{
+	size_t most = out->len + n * sizeof(*v) / 2, falls = 0;
+
+	for (size_t i = 1; i < n; i++)
+		falls += v[i] < v[i - 1];
+	if (4 * falls >= n)
+		return false;
+	thrift_varint(out, DELTAS);
+	thrift_varint(out, 4);
+	thrift_varint(out, n);
+	thrift_zigzag(out, (int64_t)v[0]);
+	for (size_t i = 1; i < n; i += DELTAS) {
+		size_t count = n - i < DELTAS ? n - i : DELTAS;
+		uint64_t d[DELTAS] = { 0 }, all[4] = { 0 };
+		int64_t least = INT64_MAX;
+		struct packed p = { 0 };
+		uint8_t widths[4];
+
+		for (size_t k = 0; k < count; k++) {
+			d[k] = v[i + k] - v[i + k - 1];
+			least = (int64_t)d[k] < least ? (int64_t)d[k] : least;
+		}
+		for (size_t k = 0; k < count; k++) {
+			d[k] -= (uint64_t)least;
+			all[k / 32] |= d[k];
+		}
+		for (size_t k = 0; k < ARRAY_SIZE(widths); k++)
+			widths[k] = (uint8_t)(all[k] ? 64 - __builtin_clzll(all[k]) : 0);
+		thrift_zigzag(out, least);
+		buf_add(out, widths, sizeof(widths));
+		p.to = buf_room(out, sizeof(d));
+		if (!p.to || out->len > most)
+			return false;
+		for (size_t k = 0; k < count || k % 32; k++)
+			pack(&p, d[k], widths[k / 32]);
+		memcpy(p.to, &(uint64_t){ htole64(p.bits) }, sizeof(p.bits));
+		out->len = (size_t)(p.to - out->data) + p.have / 8;
+	}
+	return out->len <= most;
 }
 
 static void numbers_put(struct buf *out, const struct parquet_column *c, const uint64_t *v, size_t n)
@@ -173,7 +232,7 @@ int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, s
 	uint64_t known[NUMBERS_MAX];
 	const uint32_t *codes;
 	struct buf *body = &p->body;
-	size_t n_words;
+	size_t n_words, begin;
 	uint8_t width = 1;
 	int ret = 0;
 
@@ -191,9 +250,10 @@ int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, s
 			numbers_put(body, c, known, n_words);
 		chunk_range(k, c, n_words ? known : v, n_words ?: k->n_values);
 	}
+	k->encoding = n_words ? ENCODING_DICTIONARY : ENCODING_PLAIN;
 	if (n_words) {
 		ret = page_put(k, p, k->words ? &k->words->plain : body, DICTIONARY_PAGE, n_words,
-			       ENCODING_DICTIONARY);
+			       k->encoding);
 		k->dictionary = k->page.len;
 	}
 	if (ret)
@@ -209,10 +269,15 @@ int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, s
 		buf_add(body, &width, 1);
 		thrift_varint(body, (k->n_values + 7) / 8 << 1 | 1);
 	}
-	if (n_words || c->type == PARQUET_BOOL)
-		pack_bits(body, codes, k->n_values, width);
-	else
+	begin = body->len;
+	if (n_words || c->type == PARQUET_BOOL) {
+		codes_put(body, codes, k->n_values, width);
+	} else if (c->type == PARQUET_INT64 && deltas_put(body, v, k->n_values)) {
+		k->encoding = ENCODING_DELTAS;
+	} else {
+		body->len = body->bad ? 0 : begin;
 		numbers_put(body, c, v, k->n_values);
+	}
 	body->bad |= p->codes.bad;
-	return page_put(k, p, body, DATA_PAGE, k->n, n_words ? ENCODING_DICTIONARY : ENCODING_PLAIN);
+	return page_put(k, p, body, DATA_PAGE, k->n, k->encoding);
 }

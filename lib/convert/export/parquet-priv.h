@@ -12,11 +12,12 @@
 /*
  * The files of hyptrace export --parquet: what is written of https://parquet.apache.org/docs/file-format is
  * its oldest and plainest part, which every engine reads. A row group has one data page (version 1) for each
- * column, PLAIN or with a dictionary, compressed by zstd; levels are runs (RLE).
+ * column, PLAIN, with a dictionary or, of times and such numbers, as differences (DELTA_BINARY_PACKED),
+ * compressed by zstd; levels are runs (RLE).
  */
 
 /* Parquet's Encoding */
-enum { ENCODING_PLAIN = 0, ENCODING_DICTIONARY = 2, ENCODING_RLE = 3 };
+enum { ENCODING_PLAIN = 0, ENCODING_DICTIONARY = 2, ENCODING_RLE = 3, ENCODING_DELTAS = 5 };
 
 /* ---- columns ------------------------------------------------------------------------ */
 
@@ -75,6 +76,7 @@ struct parquet_chunk {
 	struct parquet_words *words; /* of texts; NULL: none yet */
 	struct buf page;	     /* with its header, and before it the dictionary's: as in the file */
 	size_t dictionary;	     /* bytes of the page that are the dictionary's; 0: there is none */
+	int encoding;		     /* of the data page */
 	struct parquet_levels def, rep;
 	uint64_t n, n_values; /* nulls and empty lists among the first */
 	uint64_t nulls;
