@@ -15,6 +15,8 @@ struct latency_hit {
 /* A run's. */
 struct latency_run {
 	struct buf *hits;
+	size_t points;	   /* events of so many were looked at; of the others none can be in a chain yet */
+	bool ready;	   /* events of the last of those came: the next ones can be */
 	bool paused, lost; /* there were such places */
 	struct latency_count counts[LATENCY_TERMS_MAX];
 };
@@ -32,19 +34,26 @@ static int latency_hit(const struct latency *l, const struct merge_stream *at, c
 	const struct filter_record rec = { m->data, m->len, s->id, at->cpu };
 	const struct latency_term *term = &l->plan->terms[s->term];
 	const struct input *in = &l->in->v[at->input];
-	struct latency_hit h = { .term = (uint16_t)s->term };
-	struct chain_step *step = &h.step;
+	struct latency_hit *h;
+	struct chain_step *step;
 	uint64_t next = 0;
 
 	r->counts[s->term].seen++;
+	if (term->point >= r->points)
+		return 0;
 	if (s->filter && !filter_match(s->filter, &rec))
 		return 0;
 	r->counts[s->term].passed++;
+	h = buf_room(r->hits, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	*h = (struct latency_hit){ .term = (uint16_t)s->term };
+	step = &h->step;
 	if (!latency_take(&s->look, l->vcpus, m, at->cpu, &step->look) ||
 	    !latency_take(&s->next, l->vcpus, m, at->cpu, &step->next) ||
 	    !latency_take(&s->carry, l->vcpus, m, at->cpu, &step->carry) ||
 	    !latency_take(&s->at, l->vcpus, m, at->cpu, &step->at) ||
-	    !latency_take(&s->row, l->vcpus, m, at->cpu, &h.row)) {
+	    !latency_take(&s->row, l->vcpus, m, at->cpu, &h->row)) {
 		r->counts[s->term].keyless++;
 		return 0;
 	}
@@ -58,15 +67,16 @@ static int latency_hit(const struct latency *l, const struct merge_stream *at, c
 	if (l->reach && in->guest)
 		step->event.bound = filetime_bound(&in->time, m->raw);
 	if (s->row.by == BY_NOTHING)
-		h.row = term->point == l->plan->recalls ? step->next : step->look;
+		h->row = term->point == l->plan->recalls ? step->next : step->look;
 	if (s->at.by == BY_NOTHING)
 		step->at = (struct latency_key){ 0 };
 	step->shares = term->shares;
 	latency_set_kind(&step->look, term->kind);
 	latency_set_kind(&step->next, term->kind);
 	latency_set_kind(&step->carry, term->kind);
-	buf_add(r->hits, &h, sizeof(h));
-	return buf_status(r->hits);
+	r->hits->len += sizeof(*h);
+	r->ready |= !term->cancels && term->point + 1 == r->points && r->points < l->plan->n_points;
+	return 0;
 }
 
 /* The record is the first, or the last, of its CPU; or from it on, or until it, events are lost there. */
@@ -96,6 +106,7 @@ int latency_work(void *ctx, struct pass_run *run)
 	if (!r)
 		return -ENOMEM;
 	r->hits = run->out;
+	r->points = __atomic_load_n(&l->points, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < run->records->n && !ret; i++) {
 		const struct merge_record *m = &run->records->v[i];
 		unsigned int id = timeline_id(m);
@@ -449,9 +460,18 @@ int latency_after(void *ctx, struct pass_run *run)
 {
 	struct latency *l = ctx;
 	struct latency_run *r = run->own;
-	struct latency_hit *h = (void *)run->out->data;
+	struct latency_hit *h;
 	int ret = l->plan->stopped && l->plan->stopped(l->plan->ctx) ? -EINTR : 0;
 
+	/* points that can come by now were passed over: work on it again */
+	while (!ret && (r->ready || r->points < l->points)) {
+		if (r->points == l->points)
+			__atomic_store_n(&l->points, l->points + 1, __ATOMIC_RELAXED);
+		run->out->len = 0;
+		r->ready = false;
+		ret = latency_work(l, run);
+	}
+	h = (void *)run->out->data;
 	for (size_t n = run->out->len / sizeof(*h); n && !ret; n--, h++) {
 		if (!l->surveys)
 			ret = latency_follow(l, h);

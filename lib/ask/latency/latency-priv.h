@@ -62,6 +62,7 @@ struct latency {
 	uint64_t reach;	       /* see chain_open; 0: bounds do not matter */
 	const char *unbounded; /* see latency_unbounded */
 	struct timeline *t;
+	size_t points; /* of those behind it no event can be in a chain yet; SIZE_MAX: all are looked at */
 	struct chain *chain;
 	struct latency_rows rows;
 	struct losses losses;

@@ -347,6 +347,10 @@ int latency_begin(struct latency *l, struct timeline *t)
 	const struct chain_results to = { latency_row_add, latency_lost, l };
 
 	l->t = t;
+	/* where chains alone are wanted, and events are in order: who counts events wants those of all points
+	 */
+	if (l->plan->each && !l->reach && !l->plan->recalls)
+		l->points = 1;
 	for (size_t i = 0; i < l->in->n; i++)
 		l->v[i].begun = UINT64_MAX;
 	return latency_losses_begin(l)
@@ -408,6 +412,7 @@ int latency_open(struct latency **out, const struct inputs *in, const struct lat
 		return -ENOMEM;
 	l->in = in;
 	l->plan = plan;
+	l->points = SIZE_MAX;
 	l->rows.worst = calloc(plan->worst + 1, sizeof(*l->rows.worst));
 	ret = l->rows.worst ? vcpu_map_open(&l->vcpus, in) ?: latency_terms_open(l, log) : -ENOMEM;
 	if (ret) {
