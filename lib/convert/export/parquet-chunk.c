@@ -84,7 +84,7 @@ static uint32_t chunk_word(struct parquet_chunk *k, const struct parquet_column 
 			   size_t n, bool lasting)
 {
 	struct parquet_words *w = k->words = k->words ?: calloc(1, sizeof(*k->words));
-	struct parquet_seen *seen = w ? &w->seen[(uintptr_t)text / 8 % ARRAY_SIZE(w->seen)] : NULL;
+	struct parquet_seen *seen = w ? &w->seen[map_hash((uintptr_t)text) % ARRAY_SIZE(w->seen)] : NULL;
 
 	if (!w)
 		k->values.bad = true;

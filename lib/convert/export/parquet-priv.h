@@ -67,7 +67,7 @@ struct parquet_words {
 	struct parquet_seen {
 		const char *text;
 		uint32_t word;
-	} seen[16]; /* by address */
+	} seen[256]; /* by address */
 };
 
 /* parquet_chunk_next keeps the memory for the next group. */
