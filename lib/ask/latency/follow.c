@@ -131,8 +131,9 @@ int latency_work(void *ctx, struct pass_run *run)
 			for (; k < v->n && v->v[k].id == id && !ret; k++) {
 				const struct latency_term *term = &l->plan->terms[v->v[k].term];
 
-				if (!term->cancels && term->point == last && term->kind == kind &&
-				    r->hits->len > n)
+				if (term->point >= r->points ||
+				    (!term->cancels && term->point == last && term->kind == kind &&
+				     r->hits->len > n))
 					continue;
 				n = r->hits->len;
 				last = term->point;
