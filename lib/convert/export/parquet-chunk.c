@@ -132,14 +132,43 @@ void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c
 	}
 }
 
+/* False: they are not all the number that the column has had so far. */
+static bool chunk_same(struct parquet_chunk *k, const struct cell *v, size_t n)
+{
+	uint64_t same = k->n_same ? k->same : (uint64_t)v->number;
+	size_t i = 0;
+
+	while (i < n && v[i].kind == CELL_NUMBER && (uint64_t)v[i].number == same)
+		i++;
+	if (i < n)
+		return false;
+	k->same = same;
+	k->n_same += n;
+	parquet_levels_add(&k->def, 1, n);
+	k->n += n;
+	k->n_values += n;
+	return true;
+}
+
+void parquet_chunk_spread(struct parquet_chunk *k)
+{
+	for (; k->n_same; k->n_same--)
+		buf_add(&k->values, &k->same, sizeof(k->same));
+}
+
 int parquet_chunk_cells(struct parquet_chunk *k, const struct parquet_column *c, const struct cell *v,
 			size_t n)
 {
 	bool texts = c->type == PARQUET_BYTES;
 	size_t i = c->address ? n : 0, end;
-	uint64_t *numbers = buf_room(&k->values, n * sizeof(*numbers));
-	uint32_t *words = (uint32_t *)numbers, word;
+	uint64_t *numbers;
+	uint32_t *words, word;
 
+	if (!texts && !c->address && k->n_values == k->n_same && n && chunk_same(k, v, n))
+		return 0;
+	parquet_chunk_spread(k);
+	numbers = buf_room(&k->values, n * sizeof(*numbers));
+	words = (uint32_t *)numbers;
 	if (c->address)
 		parquet_chunk_nulls(k, c, n);
 	for (; i < n && numbers; i = end) {

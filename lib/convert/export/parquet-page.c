@@ -65,16 +65,16 @@ static inline void pack(struct packed *p, uint64_t v, unsigned int width)
 	p->bits = p->have ? v >> (width - p->have) : 0;
 }
 
-/* In eights, whose last has zeros. */
+/* In eights, whose last has zeros. v: NULL: all are 0. */
 static void codes_put(struct buf *out, const uint32_t *v, size_t n, unsigned int width)
 {
 	size_t bytes = (n + 7) / 8 * width;
 	struct packed p = { .to = n ? buf_room(out, bytes + sizeof(uint64_t)) : NULL };
 
-	if (!p.to || !v)
+	if (!p.to)
 		return;
 	memset(p.to, 0, bytes);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && v; i++)
 		pack(&p, v[i], width);
 	p.bits = htole64(p.bits);
 	memcpy(p.to, &p.bits, sizeof(p.bits));
@@ -228,14 +228,17 @@ static int page_put(struct parquet_chunk *k, struct parquet_packer *p, const str
 
 int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, struct parquet_packer *p)
 {
-	const uint64_t *v = (const uint64_t *)k->values.data;
 	uint64_t known[NUMBERS_MAX];
-	const uint32_t *codes;
+	const uint32_t *codes = NULL;
+	const uint64_t *v;
 	struct buf *body = &p->body;
 	size_t n_words, begin;
 	uint8_t width = 1;
 	int ret = 0;
 
+	if (k->n_same < NUMBERS_FEW)
+		parquet_chunk_spread(k);
+	v = (const uint64_t *)k->values.data;
 	if (k->values.bad || (k->words && k->words->plain.bad))
 		return -ENOMEM;
 	/* the dictionary of a column that has one, and the codes of its values */
@@ -243,13 +246,17 @@ int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, s
 	if (k->words) {
 		n_words = k->words->n;
 		codes = (const uint32_t *)k->values.data;
+	} else if (k->n_same) {
+		n_words = 1;
+		known[0] = k->same;
 	} else {
 		n_words = numbers_codes(p, c->type == PARQUET_BOOL, v, k->n_values, known);
 		codes = (const uint32_t *)p->codes.data;
-		if (n_words)
-			numbers_put(body, c, known, n_words);
-		chunk_range(k, c, n_words ? known : v, n_words ?: k->n_values);
 	}
+	if (!k->words && n_words)
+		numbers_put(body, c, known, n_words);
+	if (!k->words)
+		chunk_range(k, c, n_words ? known : v, n_words ?: k->n_values);
 	k->encoding = n_words ? ENCODING_DICTIONARY : ENCODING_PLAIN;
 	if (n_words) {
 		ret = page_put(k, p, k->words ? &k->words->plain : body, DICTIONARY_PAGE, n_words,

@@ -73,6 +73,8 @@ struct parquet_words {
 /* parquet_chunk_next keeps the memory for the next group. */
 struct parquet_chunk {
 	struct buf values;	     /* numbers, 8 bytes each; of texts their places in words, 4 bytes */
+	size_t n_same;		     /* so many numbers, each `same`, are in place of values: then all are */
+	uint64_t same;
 	struct parquet_words *words; /* of texts; NULL: none yet */
 	struct buf page;	     /* with its header, and before it the dictionary's: as in the file */
 	size_t dictionary;	     /* bytes of the page that are the dictionary's; 0: there is none */
@@ -93,6 +95,8 @@ int parquet_chunk_cells(struct parquet_chunk *chunk, const struct parquet_column
 			size_t n);
 void parquet_chunk_field(struct parquet_chunk *chunk, const struct parquet_column *c,
 			 const struct merge_record *m);
+/* Numbers that are the same become values. */
+void parquet_chunk_spread(struct parquet_chunk *chunk);
 void parquet_chunk_nulls(struct parquet_chunk *chunk, const struct parquet_column *c, size_t n);
 
 /* A thread's memory to pack, kept from column to column. Zero-initialised = none. */
