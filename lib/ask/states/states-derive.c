@@ -392,6 +392,9 @@ void state_vcpu_settle(struct states *st, struct state_vcpu *v)
 		on && on->inside == v && 1u << on->hyp & (1u << HYP_GUEST | 1u << HYP_EL2 | 1u << HYP_EL3);
 	struct state_span view;
 
+	/* nobody wants its states, and no guest's tasks have them */
+	if (!v->track.on && !st->n_streams)
+		return;
 	state_view_set(&view, &unknown_view);
 	if (inside) /* the hypervisor's events outweigh all others */
 		c = on;
