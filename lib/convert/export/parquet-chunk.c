@@ -150,12 +150,6 @@ static bool chunk_same(struct parquet_chunk *k, const struct cell *v, size_t n)
 	return true;
 }
 
-void parquet_chunk_spread(struct parquet_chunk *k)
-{
-	for (; k->n_same; k->n_same--)
-		buf_add(&k->values, &k->same, sizeof(k->same));
-}
-
 int parquet_chunk_cells(struct parquet_chunk *k, const struct parquet_column *c, const struct cell *v,
 			size_t n)
 {

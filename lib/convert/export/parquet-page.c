@@ -31,6 +31,12 @@ void parquet_levels_flush(struct parquet_levels *l)
 	l->n = 0;
 }
 
+void parquet_chunk_spread(struct parquet_chunk *k)
+{
+	for (; k->n_same; k->n_same--)
+		buf_add(&k->values, &k->same, sizeof(k->same));
+}
+
 static void parquet_levels_put(struct buf *out, struct parquet_levels *l)
 {
 	uint32_t len;
@@ -50,17 +56,21 @@ struct packed {
 	unsigned int have; /* of bits; below 64 */
 };
 
+static inline void pack_end(const struct packed *p)
+{
+	uint64_t le = htole64(p->bits);
+
+	memcpy(p->to, &le, sizeof(le));
+}
+
 static inline void pack(struct packed *p, uint64_t v, unsigned int width)
 {
-	uint64_t le;
-
 	p->bits |= v << p->have;
 	p->have += width;
 	if (p->have < 64)
 		return;
-	le = htole64(p->bits);
-	memcpy(p->to, &le, sizeof(le));
-	p->to += sizeof(le);
+	pack_end(p);
+	p->to += sizeof(p->bits);
 	p->have -= 64;
 	p->bits = p->have ? v >> (width - p->have) : 0;
 }
@@ -76,8 +86,7 @@ static void codes_put(struct buf *out, const uint32_t *v, size_t n, unsigned int
 	memset(p.to, 0, bytes);
 	for (size_t i = 0; i < n && v; i++)
 		pack(&p, v[i], width);
-	p.bits = htole64(p.bits);
-	memcpy(p.to, &p.bits, sizeof(p.bits));
+	pack_end(&p);
 	out->len += bytes;
 }
 
@@ -124,7 +133,7 @@ static bool deltas_put(struct buf *out, const uint64_t *v, size_t n)
 			return false;
 		for (size_t k = 0; k < count || k % 32; k++)
 			pack(&p, d[k], widths[k / 32]);
-		memcpy(p.to, &(uint64_t){ htole64(p.bits) }, sizeof(p.bits));
+		pack_end(&p);
 		out->len = (size_t)(p.to - out->data) + p.have / 8;
 	}
 	return out->len <= most;
