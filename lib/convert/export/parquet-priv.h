@@ -11,9 +11,9 @@
 
 /*
  * The files of hyptrace export --parquet: what is written of https://parquet.apache.org/docs/file-format is
- * its oldest and plainest part, which every engine reads. A row group has one data page (version 1) for each
- * column, PLAIN, with a dictionary or, of times and such numbers, as differences (DELTA_BINARY_PACKED),
- * compressed by zstd; levels are runs (RLE).
+ * its oldest and plainest part, which every engine reads (differences: Spark since 3.3). A row group has one
+ * data page (version 1) for each column, PLAIN, with a dictionary or, of numbers that mostly grow, as
+ * differences (DELTA_BINARY_PACKED), compressed by zstd; levels are runs (RLE).
  */
 
 /* Parquet's Encoding */
