@@ -39,8 +39,6 @@ static int latency_hit(const struct latency *l, const struct merge_stream *at, c
 	uint64_t next = 0;
 
 	r->counts[s->term].seen++;
-	if (term->point >= r->points)
-		return 0;
 	if (s->filter && !filter_match(s->filter, &rec))
 		return 0;
 	r->counts[s->term].passed++;
@@ -107,6 +105,7 @@ int latency_work(void *ctx, struct pass_run *run)
 		return -ENOMEM;
 	r->hits = run->out;
 	r->points = __atomic_load_n(&l->points, __ATOMIC_RELAXED);
+	r->ready = false;
 	for (size_t i = 0; i < run->records->n && !ret; i++) {
 		const struct merge_record *m = &run->records->v[i];
 		unsigned int id = timeline_id(m);
@@ -131,9 +130,8 @@ int latency_work(void *ctx, struct pass_run *run)
 			for (; k < v->n && v->v[k].id == id && !ret; k++) {
 				const struct latency_term *term = &l->plan->terms[v->v[k].term];
 
-				if (term->point >= r->points ||
-				    (!term->cancels && term->point == last && term->kind == kind &&
-				     r->hits->len > n))
+				if (term->point >= r->points || (!term->cancels && term->point == last &&
+								 term->kind == kind && r->hits->len > n))
 					continue;
 				n = r->hits->len;
 				last = term->point;
@@ -469,7 +467,6 @@ int latency_after(void *ctx, struct pass_run *run)
 		if (r->points == l->points)
 			__atomic_store_n(&l->points, l->points + 1, __ATOMIC_RELAXED);
 		run->out->len = 0;
-		r->ready = false;
 		ret = latency_work(l, run);
 	}
 	h = (void *)run->out->data;

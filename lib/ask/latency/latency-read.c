@@ -347,8 +347,7 @@ int latency_begin(struct latency *l, struct timeline *t)
 	const struct chain_results to = { latency_row_add, latency_lost, l };
 
 	l->t = t;
-	/* where chains alone are wanted, and events are in order: who counts events wants those of all points
-	 */
+	/* events are in order, and nobody counts those that are in no chain */
 	if (l->plan->each && !l->reach && !l->plan->recalls)
 		l->points = 1;
 	for (size_t i = 0; i < l->in->n; i++)

@@ -7,7 +7,8 @@
 #include "ask/states/reading.h"
 #include "ask/sql/sql-priv.h"
 
-#define STREAM_ROWS 1024
+#define STREAM_ROWS 1024 /* kept of a stream until they are given: differences of ids are small among them   \
+			  */
 
 struct sql_span_cursor {
 	struct sql_cursor c;
@@ -27,8 +28,8 @@ struct sql_span_cursor {
 		struct sql_span span;
 		size_t stream;
 	} own[SQL_ROWS];
-	const struct sql_span_row *rows;
-	/* of a reading that others share; stream by stream, as rows of one are alike */
+	const struct sql_span_row *rows; /* those that next() has made, or of a stream */
+	/* of a reading that others share: */
 	struct sql_scan scan;
 	struct sql_span_stream {
 		struct sql_span_maker maker;
