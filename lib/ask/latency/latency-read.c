@@ -347,8 +347,8 @@ int latency_begin(struct latency *l, struct timeline *t)
 	const struct chain_results to = { latency_row_add, latency_lost, l };
 
 	l->t = t;
-	/* events are in order, and nobody counts those that are in no chain */
-	if (l->plan->each && !l->reach && !l->plan->recalls)
+	/* where events are in order */
+	if (l->plan->uncounted && !l->reach && !l->plan->recalls)
 		l->points = 1;
 	for (size_t i = 0; i < l->in->n; i++)
 		l->v[i].begun = UINT64_MAX;

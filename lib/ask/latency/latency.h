@@ -158,6 +158,7 @@ struct latency_plan {
 	bool without_lines; /* these terms are left out */
 	bool queues;	    /* counts what is in virtio's queues, too */
 	bool lenient;	    /* leaves out events that lack a field of the plan */
+	bool uncounted;	    /* no latency_count is wanted: events that can be in no chain are passed over */
 	size_t worst;	    /* so many are kept */
 	/* Called with each chain that counts, and its row's key; NULL: nobody wants them. Not 0: the reading
 	 * ends with that. */

@@ -134,6 +134,7 @@ int sql_latency_join(struct sql_insert *in, struct reading *r)
 		*c = (struct sql_chains){ .in = in, .preset = latency_preset_at(i) };
 		latency_preset_plan(c->preset, r->in, &c->plan);
 		c->plan.queues = false;
+		c->plan.uncounted = true;
 		c->plan.each = sql_chain_row;
 		c->plan.stopped = sql_chain_stopped;
 		c->plan.ctx = c;
