@@ -50,16 +50,12 @@ void stat_buffers(struct stat_answer *s, const char *key)
 
 		for (some = 1; i + some < n && !count_new_buffer(v, i + some); some++)
 			counts_add_cpu(&b, &v[i + some]);
-		stat_machine(&t, b.input);
-		stat_cell(&t, count_buffer_cell(s, b.input, b.buffer));
-		stat_cell(&t, CELL_WORD(count_buffer(s, b.input, b.buffer)->clock));
-		stat_cell(&t, CELL_N(some));
-		stat_cell(&t, CELL_N(b.events));
-		stat_cell(&t, count_lost_cell(&b));
-		stat_cell(&t, CELL_N(b.gaps));
-		stat_cell(&t, b.events ? CELL_N(b.first) : CELL_NONE);
-		stat_cell(&t, b.events ? CELL_N(b.last) : CELL_NONE);
-		stat_row(&t);
+		stat_row(&t, b.input,
+			 (struct answer_cell[]){ count_buffer_cell(s, b.input, b.buffer),
+						 CELL_WORD(count_buffer(s, b.input, b.buffer)->clock),
+						 CELL_N(some), CELL_N(b.events), count_lost_cell(&b),
+						 CELL_N(b.gaps), b.events ? CELL_N(b.first) : CELL_NONE,
+						 b.events ? CELL_N(b.last) : CELL_NONE });
 	}
 	stat_close(&t);
 }
@@ -84,12 +80,10 @@ void stat_lost(struct stat_answer *s, const char *key)
 	for (size_t i = 0; i < n; i++) {
 		if (!v[i].lost && !v[i].gaps)
 			continue;
-		stat_machine(&t, v[i].input);
-		stat_cell(&t, count_buffer_cell(s, v[i].input, v[i].buffer));
-		stat_cell(&t, CELL_N(v[i].cpu));
-		stat_cell(&t, count_lost_cell(&v[i]));
-		stat_cell(&t, CELL_N(v[i].gaps));
-		stat_row(&t);
+		stat_row(&t, v[i].input,
+			 (struct answer_cell[]){ count_buffer_cell(s, v[i].input, v[i].buffer),
+						 CELL_N(v[i].cpu), count_lost_cell(&v[i]),
+						 CELL_N(v[i].gaps) });
 	}
 	stat_close(&t);
 }
@@ -166,13 +160,12 @@ void stat_events(struct stat_answer *s, const char *key)
 	stat_column(&t, "share", "share", ANSWER_SHARE, true);
 	if (stat_open(&t, key, "Events", n, "the files have none")) {
 		for (size_t i = 0; i < n; i++) {
-			stat_machine(&t, v[i].input);
-			stat_cell(&t, count_buffer_cell(s, v[i].input, v[i].buffer));
-			stat_cell(&t, CELL_WORD(v[i].event ? v[i].event->system : NULL));
-			stat_cell(&t, CELL_WORD(v[i].event ? v[i].event->name : NULL));
-			stat_cell(&t, CELL_N(v[i].n));
-			stat_cell(&t, CELL_SHARE((double)v[i].n / (double)total));
-			stat_row(&t);
+			stat_row(&t, v[i].input,
+				 (struct answer_cell[]){ count_buffer_cell(s, v[i].input, v[i].buffer),
+							 CELL_WORD(v[i].event ? v[i].event->system : NULL),
+							 CELL_WORD(v[i].event ? v[i].event->name : NULL),
+							 CELL_N(v[i].n),
+							 CELL_SHARE((double)v[i].n / (double)total) });
 		}
 		stat_close(&t);
 	}

@@ -28,15 +28,13 @@ struct stat_answer {
 	int ret;       /* -ENOMEM */
 };
 
-/* ---- tables: columns and cells are added one after the other ------------------------------- */
+/* ---- tables: columns are added one after the other ---------------------------------------- */
 
 struct stat_table {
 	struct stat_answer *of;
 	struct answer_column columns[ANSWER_COLUMNS_MAX]; /* that are shown */
-	struct answer_cell cells[ANSWER_COLUMNS_MAX];
 	bool shown[ANSWER_COLUMNS_MAX]; /* by column as it was added */
 	size_t n, n_shown;
-	size_t at, at_shown; /* the next cell */
 	size_t rows, left;   /* printed; not printed */
 };
 
@@ -49,11 +47,11 @@ void stat_begin(struct stat_table *t, struct stat_answer *of, bool machines);
  * when it was.
  */
 bool stat_open(struct stat_table *t, const char *key, const char *title, size_t n_rows, const char *why);
-/* Cells of a row, in the order of the columns; those for programs only are left out by themselves. */
-void stat_cell(struct stat_table *t, struct answer_cell cell);
-void stat_machine(struct stat_table *t, size_t input);
-/* Prints the row, unless there are enough of them for people. */
-void stat_row(struct stat_table *t);
+/*
+ * Prints a row, unless there are enough of them for people. cells: of all columns behind the machine's; those for
+ * programs only are left out by themselves.
+ */
+void stat_row(struct stat_table *t, size_t input, const struct answer_cell *cells);
 void stat_close(struct stat_table *t);
 
 static inline bool stat_is_text(const struct stat_answer *s)

@@ -123,23 +123,22 @@ static void state_table(struct stat_answer *s, enum state_kind kind, const char 
 	if (stat_open(&t, key, title, r.n, why)) {
 		for (size_t i = 0; i < r.n; i++) {
 			uint64_t wall = owner_wall(r.v[i]), undecided = 0;
-			bool text = stat_is_text(t.of);
+			const struct state_owner *o = r.v[i]->owner;
 			char name[STEPS_TASK_MAX];
+			struct answer_cell cells[4 + STATES] = { CELL_WORD(stat_task_name(s, o->input, o->pid,
+											  name)),
+								 CELL_N((uint64_t)o->pid), CELL_N(wall) };
 
-			stat_machine(&t, r.v[i]->owner->input);
-			stat_cell(&t, CELL_WORD(stat_task_name(t.of, r.v[i]->owner->input, r.v[i]->owner->pid,
-							       name)));
-			stat_cell(&t, CELL_N((uint64_t)r.v[i]->owner->pid));
-			stat_cell(&t, CELL_N(wall));
 			for (size_t k = 0; k < n; k++) {
 				uint64_t ns = r.v[i]->all[states[k].state].ns;
 
 				undecided += r.v[i]->all[states[k].state].undecided;
-				stat_cell(&t, text ? CELL_SHARE(wall ? (double)ns / (double)wall : 0)
-						   : CELL_N(ns));
+				cells[3 + k] = stat_is_text(s)
+						       ? CELL_SHARE(wall ? (double)ns / (double)wall : 0)
+						       : CELL_N(ns);
 			}
-			stat_cell(&t, CELL_N(undecided));
-			stat_row(&t);
+			cells[3 + n] = CELL_N(undecided);
+			stat_row(&t, o->input, cells);
 		}
 		stat_close(&t);
 		if (r.n) {
@@ -202,18 +201,15 @@ static void steal_cells(struct stat_table *t, const struct steal_row *x)
 	const struct state_owner *o = x->from->owner;
 	char who[STEPS_TASK_MAX], thief[STEPS_TASK_MAX];
 
-	stat_machine(t, o->input);
-	stat_cell(t, CELL_WORD(o->kind == STATE_OF_VCPU ? "vcpu" : "task"));
-	stat_cell(t, CELL_WORD(stat_task_name(t->of, o->input, o->pid, who)));
-	stat_cell(t, CELL_N((uint64_t)o->pid));
-	stat_cell(t, CELL_WORD(state_name(x->by)));
-	stat_cell(t,
-		  CELL_WORD(x->thief ? stat_task_name(t->of, x->thief->input, x->thief->pid, thief) : NULL));
-	stat_cell(t, x->thief && x->thief->pid >= 0 ? CELL_N((uint64_t)x->thief->pid) : CELL_NONE);
-	stat_cell(t, CELL_N(x->sum->n));
-	stat_cell(t, CELL_N(x->sum->ns));
-	stat_cell(t, CELL_N(x->sum->undecided));
-	stat_row(t);
+	stat_row(t, o->input,
+		 (struct answer_cell[]){
+			 CELL_WORD(o->kind == STATE_OF_VCPU ? "vcpu" : "task"),
+			 CELL_WORD(stat_task_name(t->of, o->input, o->pid, who)), CELL_N((uint64_t)o->pid),
+			 CELL_WORD(state_name(x->by)),
+			 CELL_WORD(x->thief ? stat_task_name(t->of, x->thief->input, x->thief->pid, thief)
+					    : NULL),
+			 x->thief && x->thief->pid >= 0 ? CELL_N((uint64_t)x->thief->pid) : CELL_NONE,
+			 CELL_N(x->sum->n), CELL_N(x->sum->ns), CELL_N(x->sum->undecided) });
 }
 
 void stat_steal(struct stat_answer *s, const char *key)
@@ -304,13 +300,14 @@ void stat_cpu(struct stat_answer *s, const char *key)
 			for (size_t k = i; k < n && rows[k].input == rows[i].input; k++)
 				all += rows[k].all;
 		}
-		stat_machine(&t, rows[i].input);
-		stat_cell(&t, CELL_WORD(rows[i].comm));
-		stat_cell(&t, CELL_N(rows[i].all));
-		stat_cell(&t, CELL_SHARE((double)rows[i].all / (double)all));
+		struct answer_cell cells[3 + ARRAY_SIZE(modes)] = {
+			CELL_WORD(rows[i].comm), CELL_N(rows[i].all),
+			CELL_SHARE((double)rows[i].all / (double)all)
+		};
+
 		for (size_t k = 0; k < ARRAY_SIZE(modes); k++)
-			stat_cell(&t, CELL_SHARE((double)rows[i].n[modes[k].mode] / (double)all));
-		stat_row(&t);
+			cells[3 + k] = CELL_SHARE((double)rows[i].n[modes[k].mode] / (double)all);
+		stat_row(&t, rows[i].input, cells);
 	}
 	stat_close(&t);
 }

@@ -30,26 +30,20 @@ bool stat_open(struct stat_table *t, const char *key, const char *title, size_t 
 	return true;
 }
 
-void stat_cell(struct stat_table *t, struct answer_cell cell)
+void stat_row(struct stat_table *t, size_t input, const struct answer_cell *cells)
 {
-	if (t->shown[t->at++])
-		t->cells[t->at_shown++] = cell;
-}
+	struct answer_cell shown[ANSWER_COLUMNS_MAX] = { CELL_WORD(t->of->in->v[input].machine) };
+	size_t n = t->shown[0];
 
-void stat_machine(struct stat_table *t, size_t input)
-{
-	stat_cell(t, CELL_WORD(t->of->in->v[input].machine));
-}
-
-void stat_row(struct stat_table *t)
-{
+	for (size_t i = 1; i < t->n; i++)
+		if (t->shown[i])
+			shown[n++] = cells[i - 1];
 	if (stat_is_text(t->of) && t->rows == t->of->rows) {
 		t->left++;
 	} else {
-		answer_row(t->of->out, t->cells);
+		answer_row(t->of->out, shown);
 		t->rows++;
 	}
-	t->at = t->at_shown = 0;
 }
 
 void stat_close(struct stat_table *t)

@@ -101,22 +101,18 @@ static void exit_cells(struct stat_table *t, const struct exit_sums *e, const st
 	char name[EXITS_NAME_MAX], vcpu[STEPS_TASK_MAX];
 	const char *guest = x->vcpu->guest ? x->vcpu->guest->name : NULL;
 
-	stat_machine(t, x->vcpu->input);
-	stat_cell(t, per == STAT_ALL ? CELL_NONE : CELL_WORD(guest));
-	stat_cell(t, per == STAT_VCPU ? CELL_WORD(stat_task_name(t->of, x->vcpu->input, x->vcpu->pid, vcpu))
-				      : CELL_NONE);
-	stat_cell(t, per == STAT_VCPU ? CELL_N((uint64_t)x->vcpu->pid) : CELL_NONE);
-	stat_cell(t, CELL_WORD(exits_name(t->of->exits, x->vcpu->input, e->table->table, x->row->key,
-					  x->row->info, name)));
-	stat_cell(t, CELL_N(x->sums.n));
-	stat_cell(t, stat_share(x->sums.n, e->total.n));
-	stat_cell(t, CELL_N(x->sums.sum));
-	stat_cell(t, stat_share(x->sums.sum, e->total.sum));
-	stat_cell(t, CELL_N(x->sums.min));
-	stat_cell(t, CELL_N(x->sums.max));
-	stat_cell(t, CELL_N((uint64_t)(sums_mean(&x->sums) + 0.5)));
-	stat_cell(t, CELL_SHARE(sums_error(&x->sums)));
-	stat_row(t);
+	stat_row(t, x->vcpu->input,
+		 (struct answer_cell[]){
+			 per == STAT_ALL ? CELL_NONE : CELL_WORD(guest),
+			 per == STAT_VCPU
+				 ? CELL_WORD(stat_task_name(t->of, x->vcpu->input, x->vcpu->pid, vcpu))
+				 : CELL_NONE,
+			 per == STAT_VCPU ? CELL_N((uint64_t)x->vcpu->pid) : CELL_NONE,
+			 CELL_WORD(exits_name(t->of->exits, x->vcpu->input, e->table->table, x->row->key,
+					      x->row->info, name)),
+			 CELL_N(x->sums.n), stat_share(x->sums.n, e->total.n), CELL_N(x->sums.sum),
+			 stat_share(x->sums.sum, e->total.sum), CELL_N(x->sums.min), CELL_N(x->sums.max),
+			 CELL_N((uint64_t)(sums_mean(&x->sums) + 0.5)), CELL_SHARE(sums_error(&x->sums)) });
 }
 
 static const struct exit_table exit_tables[] = {
@@ -232,16 +228,18 @@ static bool time_table(struct stat_answer *s, const char *key, const char *title
 		return false;
 	qsort(v, n, sizeof(*v), time_longer_first);
 	for (size_t i = 0; i < n; i++) {
-		stat_machine(&t, v[i].input);
+		struct answer_cell cells[3 + DURATIONS];
+		size_t to = 0;
+
 		if (kinds)
-			stat_cell(&t, CELL_WORD(v[i].kind));
-		stat_cell(&t, CELL_WORD(v[i].name));
+			cells[to++] = CELL_WORD(v[i].kind);
+		cells[to++] = CELL_WORD(v[i].name);
 		for (size_t k = 0; k < DURATIONS; k++) {
-			stat_cell(&t, CELL_N(duration_value(v[i].time, k)));
+			cells[to++] = CELL_N(duration_value(v[i].time, k));
 			if (k == DURATION_TOTAL)
-				stat_cell(&t, stat_share(v[i].time->sum, total));
+				cells[to++] = stat_share(v[i].time->sum, total);
 		}
-		stat_row(&t);
+		stat_row(&t, v[i].input, cells);
 	}
 	stat_close(&t);
 	return true;
@@ -361,17 +359,15 @@ void stat_longest(struct stat_answer *s, const char *key)
 		for (size_t i = 0; i < y->n_longest[k]; i++) {
 			const struct span *v = &y->longest[k][i];
 
-			stat_machine(&t, v->machine);
-			stat_cell(&t, CELL_WORD(stat_whats[k]));
-			stat_cell(&t, CELL_WORD(k == SPAN_EXIT
-							? exits_kind_name(s->exits, v->machine, v->why, name)
-							: hyptime_name(s->hyp, v->machine, v->why)));
-			stat_cell(&t, CELL_N(v->to - v->from));
-			stat_cell(&t, CELL_N(v->from));
-			stat_cell(&t, CELL_N(v->cpu));
-			stat_cell(&t, CELL_WORD(stat_task_name(s, v->machine, v->vcpu, vcpu)));
-			stat_cell(&t, v->vcpu > 0 ? CELL_N((uint64_t)v->vcpu) : CELL_NONE);
-			stat_row(&t);
+			stat_row(&t, v->machine,
+				 (struct answer_cell[]){
+					 CELL_WORD(stat_whats[k]),
+					 CELL_WORD(k == SPAN_EXIT ? exits_kind_name(s->exits, v->machine,
+										    v->why, name)
+								  : hyptime_name(s->hyp, v->machine, v->why)),
+					 CELL_N(v->to - v->from), CELL_N(v->from), CELL_N(v->cpu),
+					 CELL_WORD(stat_task_name(s, v->machine, v->vcpu, vcpu)),
+					 v->vcpu > 0 ? CELL_N((uint64_t)v->vcpu) : CELL_NONE });
 		}
 	}
 	s->rows = rows;

@@ -215,13 +215,11 @@ static void stat_slices(struct stat_answer *s)
 
 				if (k >= r->row->room || (!r->row->cells[k].n && !r->row->cells[k].ns))
 					continue;
-				stat_machine(&t, r->row->input);
-				stat_cell(&t, CELL_N(y->origin + k * y->width));
-				stat_cell(&t, CELL_WORD(stat_whats[r->row->what]));
-				stat_cell(&t, CELL_WORD(r->name));
-				stat_cell(&t, CELL_N(r->row->cells[k].n));
-				stat_cell(&t, CELL_N(r->row->cells[k].ns));
-				stat_row(&t);
+				stat_row(&t, r->row->input,
+					 (struct answer_cell[]){
+						 CELL_N(y->origin + k * y->width),
+						 CELL_WORD(stat_whats[r->row->what]), CELL_WORD(r->name),
+						 CELL_N(r->row->cells[k].n), CELL_N(r->row->cells[k].ns) });
 			}
 		}
 		stat_close(&t);
