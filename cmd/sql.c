@@ -14,8 +14,6 @@ struct sql_opts {
 	struct strlist paths; /* of its files, which are the words without the query */
 };
 
-#define SQLOPT(field) .off = offsetof(struct sql_opts, field)
-
 static const struct opt sql_rows_of_options[] = {
 	OPT_ANSWER(FILES),
 };
