@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "ask/flame/flame.h"
+#include "ask/states/reading.h"
 #include "base/decode/mark-lines.h"
 #include "cmd.h"
 #include "read/filter.h"
@@ -17,8 +18,7 @@ struct flame_command {
 
 	const struct log *log;
 	const struct inputs *in;
-	struct timeline *timeline;
-	struct steps *steps;
+	struct reading reading;
 	struct mark_desc *names;
 	struct flame *flame;
 	enum flame_weight w;
@@ -388,16 +388,15 @@ static int flame_write(struct flame_command *c)
 /* -ENODATA: there are no stacks. */
 static int flame_read(struct flame_command *c)
 {
-	struct pass_part part;
-	int ret = timeline_open(&c->timeline, c->in, NULL, NULL, c->log) ?: steps_open(&c->steps, c->in);
+	struct reading *r = &c->reading;
+	int ret = reading_open(r, c->in, NULL, c->log) ?: desc_read(c->desc, &c->names, c->log);
 
-	ret = ret ?: desc_read(c->desc, &c->names, c->log);
 	c->opts.desc = c->names;
-	ret = ret ?: flame_open(&c->flame, c->in, c->timeline, c->steps, &c->opts, c->log);
+	ret = ret ?: flame_open(&c->flame, c->in, r->timeline, r->steps, &c->opts, c->log);
 	if (ret)
 		return ret;
-	part = flame_part(c->flame);
-	ret = pass_read(c->timeline, c->steps, &part, 1) ?: flame_end(c->flame);
+	reading_add(r, flame_part(c->flame));
+	ret = reading_run(r) ?: flame_end(c->flame);
 	if (ret)
 		return ret;
 	c->w = flame_weigh(c);
@@ -411,8 +410,7 @@ static void flame_release(struct flame_command *c)
 {
 	flame_close(c->flame);
 	mark_desc_free(c->names);
-	steps_close(c->steps);
-	timeline_close(c->timeline);
+	reading_close(&c->reading);
 	strlist_release(&c->notes);
 }
 
@@ -422,7 +420,7 @@ int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged)
 	struct flame_text t = { .c = &c, .flush = SIZE_MAX };
 	int ret = flame_read(&c);
 
-	merge_damage_join(damaged, c.timeline ? merge_damaged(c.timeline->merge) : 0);
+	merge_damage_join(damaged, reading_damaged(&c.reading));
 	t.least = (uint64_t)(FLAME_NARROWEST * (double)c.total[0]);
 	ret = ret ?: flame_write_answer(&t);
 	buf_add(out, t.buf.data, t.buf.len);
@@ -454,7 +452,7 @@ static int flame_run(void *opts, const struct log *log)
 	ret = ret ?: flame_write(c);
 	for (size_t i = 0; i < c->notes.n && !ret && c->f.form == ANSWER_TEXT; i++)
 		log_info(log, "%s", c->notes.v[i]);
-	ret = ret ?: log_damage(log, c->timeline ? merge_damaged(c->timeline->merge) : 0);
+	ret = ret ?: log_damage(log, reading_damaged(&c->reading));
 	flame_release(c);
 	return ret ? EXIT_FAILED : EXIT_OK;
 }

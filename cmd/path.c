@@ -2,6 +2,7 @@
 /* hyptrace path: why something happened only then, back across guest and host. */
 #include "cmd.h"
 #include "ask/path/path.h"
+#include "ask/states/reading.h"
 
 struct path_opts {
 	struct files_opts f;
@@ -122,11 +123,7 @@ static int path_ask_task(struct path_job *j)
 {
 	const char *task = j->o->task, *dash = task ? strrchr(task, '-') : NULL;
 	struct path_naming n = { .name = task, .in = j->in, .input = j->ask.input, .pid = -1 };
-	const struct pass_part part = {
-		.ctx = &n, .steps = 1ull << STEP_SWITCH, .after = path_names_run, .learns = true
-	};
-	struct timeline *t = NULL;
-	struct steps *steps = NULL;
+	struct reading r;
 	uint64_t pid;
 	int ret;
 
@@ -139,11 +136,14 @@ static int path_ask_task(struct path_job *j)
 		return 0;
 	}
 	/* in the records: the file's table of names lacks some, and has the last of others only */
-	ret = timeline_open(&t, j->in, NULL, NULL, NULL) ?: steps_open(&steps, j->in);
-	n.steps = steps;
-	ret = ret ?: pass_read(t, steps, &part, 1);
-	steps_close(steps);
-	timeline_close(t);
+	ret = reading_open(&r, j->in, NULL, NULL);
+	n.steps = r.steps;
+	reading_add(&r, (struct pass_part){ .ctx = &n,
+					    .steps = STEP_SET(STEP_SWITCH),
+					    .after = path_names_run,
+					    .learns = true });
+	ret = ret ?: reading_run(&r);
+	reading_close(&r);
 	if (ret)
 		return ret;
 	if (n.pid < 0 && dash && !parse_u64(dash + 1, &pid) && pid && pid <= INT32_MAX)
