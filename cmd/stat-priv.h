@@ -2,10 +2,7 @@
 #ifndef HYPTRACE_STAT_PRIV_H
 #define HYPTRACE_STAT_PRIV_H
 
-#include "ask/states/counts.h"
-#include "ask/states/hyptime.h"
 #include "ask/states/reading.h"
-#include "ask/states/samples.h"
 
 /* Results of hyptrace stat, and the form to print them in: shared by stat.c and stat-*.c. */
 struct stat_answer {

@@ -3,8 +3,7 @@
 #define HYPTRACE_FLAME_PRIV_H
 
 #include "ask/flame/flame.h"
-#include "ask/states/markers.h"
-#include "ask/states/states.h"
+#include "ask/states/reading.h"
 #include "read/filter.h"
 
 /*

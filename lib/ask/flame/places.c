@@ -5,7 +5,6 @@
  * is loaded. The times at which a timer is due lie a period apart, whatever the CPU does then.
  */
 #include "ask/flame/flame-priv.h"
-#include "ask/states/samples.h"
 
 #define VISITS_KEPT 256	 /* more than a sample is late by */
 #define TICKS	    256u /* parts of a period */

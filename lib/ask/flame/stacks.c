@@ -2,7 +2,6 @@
 /* The stacks of recordings: items in the order of time become frames of the tree. */
 #include "ask/flame/flame.h"
 
-#include "ask/states/samples.h"
 #include "ask/flame/flame-priv.h"
 
 /* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Counts records by buffer and event: each thread has its own numbers, which are added up at the end. */
-#include "ask/states/counts.h"
+#include "ask/states/reading.h"
 
 int counts_open(struct counts *c, const struct inputs *in, const struct timeline *t, size_t slices,
 		uint64_t from, uint64_t width)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Adds visits to the hypervisor up by their reasons, and the firmware's calls between them. */
-#include "ask/states/hyptime.h"
+#include "ask/states/reading.h"
 
 int hyptime_open(struct hyptime **out, const struct inputs *in, const struct timeline *t,
 		 const struct steps *steps, struct tally *to)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Counts the samples of each task's name by the mode of the CPU. */
-#include "ask/states/samples.h"
+#include "ask/states/reading.h"
 
 void samples_release(struct samples *s)
 {

@@ -2,8 +2,6 @@
 /* A recording as figures by slices of its time. */
 #include "ask/states/series.h"
 
-#include "ask/states/counts.h"
-#include "ask/states/hyptime.h"
 #include "ask/states/reading.h"
 #include "ask/states/states.h"
 #include "read/part.h"

@@ -47,7 +47,7 @@ enum step_kind {
 	STEP_HYPERCALL,	    /* kvm_hypercall: a: the call */
 	STEP_PRINT,	    /* ftrace's print, a line of trace_marker; or hypertrace:guest_hypertrace:
 			     * a: the client */
-	STEP_SAMPLE,	    /* hyptrace:sample: a: the CPU's mode, as in samples.h */
+	STEP_SAMPLE,	    /* hyptrace:sample: a: the CPU's mode, as in reading.h */
 	STEP_NAME,	    /* task_rename, sched_process_exec: a: the task that has another name */
 	STEP_END,	    /* this buffer has no further records on this CPU */
 	STEP_KINDS

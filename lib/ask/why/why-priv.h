@@ -3,7 +3,6 @@
 #define HYPTRACE_WHY_PRIV_H
 
 #include "ask/why/why.h"
-#include "ask/states/exit-sums.h"
 
 /* The part of an instance from one of its points to the next. */
 struct why_stage {
