@@ -9,11 +9,6 @@
 #include <editline/readline.h>
 #endif
 
-struct sql_opts {
-	struct files_opts f;
-	struct strlist paths; /* of its files, which are the words without the query */
-};
-
 static const struct opt sql_rows_of_options[] = {
 	OPT_ANSWER(FILES),
 };
@@ -252,7 +247,7 @@ static int sql_prompt(struct sql *s, struct sql_output *o)
 	return tty || ret > 0 ? 0 : ret;
 }
 
-static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query, const struct log *log)
+static int sql_answer(const struct files_opts *o, struct sql *s, const char *query, const struct log *log)
 {
 	struct sql_output *out = calloc(1, sizeof(*out));
 	struct sigaction sa = { .sa_handler = sql_signal };
@@ -266,7 +261,7 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 	sigaction(SIGINT, &sa, NULL);
 	if (!query)
 		pager_want(false);
-	answer_begin(&out->answer, o->f.form, &out->out);
+	answer_begin(&out->answer, o->form, &out->out);
 	line = query && *query == '.' ? strdup(query) : NULL;
 	if (line)
 		ret = sql_dot(s, out, line);
@@ -274,7 +269,7 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 		ret = query ? sql_query(s, out, query) : sql_prompt(s, out);
 	free(line);
 	answer_end(&out->answer);
-	if (o->f.form == ANSWER_JSON)
+	if (o->form == ANSWER_JSON)
 		buf_addstr(&out->out, "\n");
 	ret = sql_flush(out) ?: ret;
 	damaged = log_damage(log, sql_counts(s).damaged);
@@ -287,29 +282,23 @@ static int sql_answer(const struct sql_opts *o, struct sql *s, const char *query
 
 static int sql_files(void *opts, const struct log *log)
 {
-	struct sql_opts *o = opts;
-	struct hyptrace *files = NULL;
-	const struct strlist *words = &o->f.files;
+	struct files_opts *o = opts;
+	const struct inputs *in;
 	struct sql *s = NULL;
-	const char *query = NULL;
+	char *last = o->files.v[o->files.n - 1], *query = NULL;
 	int ret = 0;
 
 	/* the last word is the query unless it is a file */
-	for (size_t i = 0; i < words->n && !ret; i++) {
-		const char *word = words->v[i];
-
-		if (i + 1 == words->n && access(word, F_OK) &&
-		    (strpbrk(word, " \t\n;") || (*word == '.' && !strpbrk(word + 1, "./"))))
-			query = word;
-		else
-			ret = strlist_add(&o->paths, word);
+	if (access(last, F_OK) && (strpbrk(last, " \t\n;") || (*last == '.' && !strpbrk(last + 1, "./")))) {
+		query = last;
+		o->files.n--;
 	}
-	if (!ret && !o->paths.n)
-		ret = strlist_add(&o->paths, "trace.dat");
-	ret = ret ?: command_open(&files, &o->paths, 0, &o->f.times, log);
-	ret = ret ?: sql_open(&s, handle_inputs(files), log) ?: sql_answer(o, s, query, log);
+	if (!o->files.n)
+		ret = strlist_add(&o->files, "trace.dat");
+	ret = ret ?: command_files(o, 0, &in, log);
+	ret = ret ?: sql_open(&s, in, log) ?: sql_answer(o, s, query, log);
 	sql_close(s);
-	hyptrace_close(files);
+	free(query);
 	return ret;
 }
 
@@ -325,9 +314,8 @@ static int sql_files(void *opts, const struct log *log)
 
 int cmd_sql(int argc, char **argv)
 {
-	struct sql_opts o = { 0 };
+	struct files_opts o = { 0 };
 	int status = command_read(&sql_table, argc, argv, &o, NULL, sql_files);
 
-	strlist_release(&o.paths);
 	return ferror(stdout) ? EXIT_FAILED : status;
 }
