@@ -171,7 +171,6 @@ int gaps_open(struct gaps *g, const struct timeline *t)
 		if (before && (before->input != s->input || before->buffer != s->buffer))
 			first = i;
 		before = s;
-		g->v[i].of = s;
 		g->v[i].buffer = (uint32_t)first;
 		if (s->gap)
 			gaps_start(g, (uint32_t)i);

@@ -53,7 +53,6 @@ int pass_read(struct timeline *t, const struct steps *steps, const struct pass_p
 struct gaps {
 	/* by stream */
 	struct gaps_stream {
-		const struct merge_stream *of;
 		bool open;
 		uint32_t buffer; /* the first stream of its buffer */
 		uint32_t n;	 /* there: on how many of the buffer's CPUs */

@@ -418,7 +418,7 @@ static void el2_inside(struct states *st, struct state_cpu *c, const struct step
 	} else {
 		c->inside = NULL;
 	}
-	if (!v || state_seen_kvm(c->in))
+	if (!v || c->in->kinds & (STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT)))
 		return;
 	c->loaded = v; /* without KVM's events these show the same */
 	v->cpu = c;

@@ -172,11 +172,6 @@ static inline bool state_seen_hyp(const struct state_input *in)
 	return in->kinds & STATE_HYP_KINDS;
 }
 
-static inline bool state_seen_kvm(const struct state_input *in)
-{
-	return in->kinds & (STEP_SET(STEP_KVM_ENTRY) | STEP_SET(STEP_KVM_EXIT));
-}
-
 /*
  * states-derive.c. A view is a span without its ends: state, by, coarse, cpu, why, reason, class, other,
  * other_input. Copies it alone.
