@@ -91,11 +91,8 @@ static int live_load(struct live *l, const char *output, const struct log *log)
 	free(beside);
 	if (ret)
 		return ret == -EBADMSG ? -EAGAIN : ret; /* keys and buffers are still being written */
-	if (!spool_is_recording(l->spool)) {
-		const char *state = spool_get(l->spool, "state");
-
-		return state ? -ENOENT : -EAGAIN;
-	}
+	if (!spool_is_recording(l->spool))
+		return spool_get(l->spool, "state") ? -ENOENT : -EAGAIN;
 	ret = dat_job_open(&l->job, l->spool, true, log);
 	if (ret)
 		return ret == -ENOENT ? -EAGAIN : ret;
