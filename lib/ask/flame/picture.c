@@ -30,17 +30,14 @@ struct drawn_frame {
 	uint32_t colour;	     /* 0xRRGGBB */
 };
 
-/* Machines and the hypervisor have colours of their own. */
-enum flame_side { DRAW_HOST, DRAW_GUEST };
-
 struct drawing {
 	const struct flame_picture *p;
 	struct drawn_frame *v;
 	size_t n, deepest;
 	uint64_t all[FLAME_SIDES], hidden;
-	enum flame_side side; /* of the stack's machine */
-	size_t hyp;	      /* depth at which the hypervisor's begin; 0: not in them */
-	double hue;	      /* the guest's */
+	bool guest; /* the stack's machine is one */
+	size_t hyp; /* depth at which the hypervisor's begin; 0: not in them */
+	double hue; /* the guest's: machines and the hypervisor have colours of their own */
 	struct strlist guests;
 	bool has_host, has_hyp;
 };
@@ -114,14 +111,14 @@ static int flame_svg_visit(void *ctx, const struct flame_frame *f, const uint64_
 	if (f->depth == 1) {
 		bool guest = !strncmp(f->name, FLAME_GUEST, strlen(FLAME_GUEST));
 
-		s->side = guest ? DRAW_GUEST : DRAW_HOST;
+		s->guest = guest;
 		s->has_host |= !guest;
 		s->hue = flame_svg_guest_hue(f->name);
 		if (guest && !strlist_has(&s->guests, f->name) && strlist_add(&s->guests, f->name))
 			return -ENOMEM;
 	}
 	/* by the machine, and a little by the name: one name has one colour in every picture */
-	hue = s->hyp ? HUE_HYP : s->side == DRAW_GUEST ? s->hue : HUE_HOST;
+	hue = s->hyp ? HUE_HYP : s->guest ? s->hue : HUE_HOST;
 	if (to.w < FLAME_NARROWEST) {
 		s->hidden++;
 		return 0;
