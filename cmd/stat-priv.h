@@ -45,8 +45,8 @@ void stat_begin(struct stat_table *t, struct stat_answer *of, bool machines);
  */
 bool stat_open(struct stat_table *t, const char *key, const char *title, size_t n_rows, const char *why);
 /*
- * Prints a row, unless there are enough of them for people. cells: of all columns behind the machine's; those for
- * programs only are left out by themselves.
+ * Prints a row, unless there are enough of them for people. cells: of all columns behind the machine's; those
+ * for programs only are left out by themselves.
  */
 void stat_row(struct stat_table *t, size_t input, const struct answer_cell *cells);
 void stat_close(struct stat_table *t);
