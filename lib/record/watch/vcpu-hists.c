@@ -375,6 +375,8 @@ int vcpu_hists_empty(struct watcher *w)
 {
 	int ret = 0;
 
+	watch_sums_emptied(&w->sums);
+	w->emptied = w->dropped;
 	for (size_t i = 0; i < ARRAY_SIZE(w->pairs); i++) {
 		const struct watch_pair *p = w->pairs[i];
 
@@ -420,11 +422,13 @@ static bool x86_reason(struct watcher *w, uint64_t code, char out[32])
 	return name && *out;
 }
 
-const char *vcpu_hists_reason(struct watcher *w, const struct watch_sum *s, char out[32])
+const char *watcher_label(struct watcher *w, const struct watch_sum *s, char out[32])
 {
 	const char *name = !strcmp(s->word, "ec") ? esr_ec_name((unsigned int)s->code)
 						  : kvm_exit_arm_name((uint32_t)s->code);
 
+	if (s->kind != WATCH_EXIT)
+		return s->kind == WATCH_BY ? s->word : WATCH_OTHERS;
 	if (!strcmp(s->word, "reason") && x86_reason(w, s->code, out))
 		return out;
 	if (name && strcmp(s->word, "reason") != 0)

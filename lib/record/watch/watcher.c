@@ -51,13 +51,6 @@ static int vcpus_find(const struct watcher *w, struct strlist *vms, struct watch
 	return ret;
 }
 
-static int histograms_empty(struct watcher *w)
-{
-	watch_sums_emptied(&w->sums);
-	w->emptied = w->dropped;
-	return vcpu_hists_empty(w);
-}
-
 /* Lets the kernel watch the vCPUs that are there now, if they are others than before. */
 static int vcpus_follow(struct watcher *w)
 {
@@ -78,7 +71,7 @@ static int vcpus_follow(struct watcher *w)
 	w->n_vcpus = n;
 	log_info(w->o->log, "watches %zu vCPUs of %zu VMs", n, vms.n);
 	/* a thread's number may come again as another's: what was counted of the old one goes */
-	return histograms_empty(w) ?: vcpu_hists_follow(w);
+	return vcpu_hists_empty(w) ?: vcpu_hists_follow(w);
 }
 
 int watcher_open(struct watcher **out, const struct watcher_opts *o)
@@ -130,7 +123,7 @@ int watcher_look(struct watcher *w)
 	}
 	w->dropped = w->emptied + totals.dropped + totals.bad + w->sums.no_room;
 	if (!ret && (totals.dropped || totals.entries > VCPU_HISTS_SIZE / 4 * 3))
-		ret = histograms_empty(w);
+		ret = vcpu_hists_empty(w);
 	return ret ?: vcpus_follow(w);
 }
 
@@ -143,13 +136,6 @@ const struct watch_sum *watcher_next(const struct watcher *w, const struct watch
 			return s;
 	}
 	return NULL;
-}
-
-const char *watcher_label(struct watcher *w, const struct watch_sum *s, char out[32])
-{
-	if (s->kind == WATCH_EXIT)
-		return vcpu_hists_reason(w, s, out);
-	return s->kind == WATCH_BY ? s->word : WATCH_OTHERS;
 }
 
 uint64_t watcher_ns(const struct watch_sum *s)

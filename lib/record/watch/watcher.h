@@ -127,11 +127,10 @@ int vcpu_hists_close(struct watcher *w);
 int vcpu_hists_follow(struct watcher *w);
 /* Adds all histograms to the sums; totals are those of all. */
 int vcpu_hists_read(struct watcher *w, struct hist_totals *totals);
+/* Empties the histograms, of which the sums have all by now. */
 int vcpu_hists_empty(struct watcher *w);
 /* Entries of a histogram (the kernel's default): empty it before. */
 #define VCPU_HISTS_SIZE 2048
-/* Name of the reason of a WATCH_EXIT; returns out. */
-const char *vcpu_hists_reason(struct watcher *w, const struct watch_sum *s, char out[32]);
 
 /*
  * Serves one text over HTTP, GET /metrics, to this machine only. There is no thread: the caller polls. At
