@@ -4,7 +4,6 @@
  * starts them: a thread for each.
  */
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include "record/profile/profile.h"
@@ -15,41 +14,6 @@ enum {
 	ANSWERED = 1, /* its CPUs are known */
 	NEARLY,	      /* it may begin to trace at any time (peer_begins_itself()) */
 };
-
-/* Suppresses errors of guests that were cancelled. */
-static void log_unless_given_up(void *ctx, enum log_level level, const char *msg)
-{
-	struct session_guests *all = ctx;
-
-	if (!all->given_up)
-		log_msg(all->log, level, "%s", msg);
-}
-
-int guests_ask_open(struct session_guests *all)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-
-	all->peer_log = (struct log){ .fn = log_unless_given_up, .ctx = all };
-	all->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	all->clocks_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	all->give_up_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (all->cancel_fd < 0 || all->clocks_fd < 0 || all->give_up_fd < 0)
-		return -errno;
-	if (epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, all->cancel_fd, &e) < 0 ||
-	    (all->o->stop_fd >= 0 && epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, all->o->stop_fd, &e) < 0))
-		return -errno;
-	return 0;
-}
-
-void guests_ask_close(struct session_guests *all)
-{
-	workers_free(all->workers);
-	if (!all->v) /* never opened */
-		return;
-	fd_close(&all->cancel_fd);
-	fd_close(&all->clocks_fd);
-	fd_close(&all->give_up_fd);
-}
 
 void guests_ask_give_up(struct session_guests *all)
 {

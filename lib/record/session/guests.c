@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The guests of a recording at its two ends: who they are, and what becomes of their pages. */
-#include "record/session/guests.h"
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 
+#include "record/session/guests.h"
 #include "record/drain/repair.h"
 #include "base/outfile.h"
 
@@ -81,9 +83,19 @@ static int make_guest(struct session_guests *all, struct session_guest *g, const
 		       spool_set_number(g->spool, "host_traceid", all->host_trace_id);
 }
 
+/* Suppresses errors of guests that were cancelled. */
+static void log_unless_given_up(void *ctx, enum log_level level, const char *msg)
+{
+	struct session_guests *all = ctx;
+
+	if (!all->given_up)
+		log_msg(all->log, level, "%s", msg);
+}
+
 int session_guests_prepare(struct session_guests *all, const char *output)
 {
 	struct guest_opts go = { .root = all->o->root, .log = all->log };
+	struct epoll_event e = { .events = EPOLLIN };
 	int ret;
 
 	all->v = calloc(all->plan->n_guests, sizeof(*all->v));
@@ -91,7 +103,15 @@ int session_guests_prepare(struct session_guests *all, const char *output)
 		return -ENOMEM;
 	if (all->plan->ring)
 		log_info(all->log, "--ring: guests' pages come all the time, for agents do not keep them");
-	ret = guests_ask_open(all) ?: guests_find(&all->found, &go);
+	all->peer_log = (struct log){ .fn = log_unless_given_up, .ctx = all };
+	all->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	all->clocks_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	all->give_up_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (all->cancel_fd < 0 || all->clocks_fd < 0 || all->give_up_fd < 0 ||
+	    epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, all->cancel_fd, &e) < 0 ||
+	    (all->o->stop_fd >= 0 && epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, all->o->stop_fd, &e) < 0))
+		return -errno;
+	ret = guests_find(&all->found, &go);
 	while (!ret && all->n < all->plan->n_guests) {
 		all->n++;
 		ret = make_guest(all, &all->v[all->n - 1], output);
@@ -339,7 +359,12 @@ void session_guests_abandon(struct session_guests *all)
 
 void session_guests_release(struct session_guests *all)
 {
-	guests_ask_close(all);
+	workers_free(all->workers);
+	if (all->v) { /* else they were never opened */
+		fd_close(&all->cancel_fd);
+		fd_close(&all->clocks_fd);
+		fd_close(&all->give_up_fd);
+	}
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
 

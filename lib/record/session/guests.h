@@ -60,7 +60,7 @@ struct session_guests {
 	struct cntvoff_log cntvoff_so_far;
 	const struct log *log;
 
-	/* of guests-ask.c */
+	/* for guests-ask.c, opened by session_guests_prepare() */
 	struct workers *workers; /* one thread for each guest; NULL: none was asked */
 	struct log peer_log;	 /* silent once they are cancelled */
 	atomic_bool given_up;
@@ -132,11 +132,6 @@ void session_guests_release(struct session_guests *g);
  * has a thread of its own, and a slow one delays only what needs all of them. Calls with best_effort go on
  * without the guests that fail; without it they return the first guest's error.
  */
-
-/* Opens what the threads need. session_guests_prepare() calls it; release() closes. 0 or -errno. */
-int guests_ask_open(struct session_guests *g);
-/* Ends the threads. */
-void guests_ask_close(struct session_guests *g);
 
 /* Asks all of them and returns at once: their agents take long to set up, and so does the host. */
 int guests_ask_begin(struct session_guests *g);
