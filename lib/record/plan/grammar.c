@@ -236,11 +236,14 @@ static struct guest_plan *last_guest(struct grammar *g)
 static int plan_guest(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct grammar *g = ctx;
+	struct guest_plan *v;
 
 	if (!*arg)
 		return opts_wrong(err, o, arg, "empty");
-	if (!record_plan_add_guest(g->plan, arg))
+	v = array_next(&g->plan->guests, g->plan->n_guests, sizeof(*v));
+	if (!v || !(v->spec = strdup(arg)))
 		return -ENOMEM;
+	g->plan->n_guests++;
 	g->guest = true;
 	g->guest_negate = false;
 	g->has_event = false;

@@ -89,17 +89,6 @@ int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct op
 	return b->clock ? 0 : -ENOMEM;
 }
 
-struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec)
-{
-	struct guest_plan *v = array_next(&p->guests, p->n_guests, sizeof(*v));
-
-	if (!v)
-		return NULL;
-	*v = (struct guest_plan){ .spec = strdup(spec) };
-	p->n_guests += !!v->spec;
-	return v->spec ? v : NULL;
-}
-
 void event_name_colon(char *name)
 {
 	char *slash = strchr(name, '/');

@@ -132,8 +132,6 @@ const char *record_plan_remote(const char *name);
 /* --hypertrace[=GUEST=FILE], as an option of a table: ctx is the plan. */
 struct opt;
 int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct opts_error *err);
-/* Adds a guest; NULL: out of memory. */
-struct guest_plan *record_plan_add_guest(struct record_plan *p, const char *spec);
 /* "system/event", as Perfetto and the event's directory have it, becomes "system:event"; in place. */
 void event_name_colon(char *name);
 /* Adds an event without filter or triggers; NULL: out of memory. The list grows by this call only ... */
