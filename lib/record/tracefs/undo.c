@@ -553,10 +553,8 @@ int undo_keep_list(struct undo *u, const char *path)
 int undo_add(struct undo *u, const char *path, const char *line)
 {
 	size_t mark = undo_mark(u);
-	struct buf old = { 0 };
-	int ret = save_list(u, path, &old);
+	int ret = undo_keep_list(u, path);
 
-	buf_release(&old);
 	if (ret)
 		return ret;
 	ret = undo_put(u, path, line, O_APPEND);
