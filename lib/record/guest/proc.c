@@ -446,7 +446,6 @@ int guests_find(struct guests *out, const struct guest_opts *o)
 			return ret;
 		}
 	}
-	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), vm_by_pid);
+	array_sort(out->v, out->n, sizeof(*out->v), vm_by_pid);
 	return 0;
 }

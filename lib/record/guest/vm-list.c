@@ -151,8 +151,7 @@ size_t guest_numbers(int dir, const char *path, int **out)
 	}
 	if (d)
 		closedir(d);
-	if (n)
-		qsort(v, n, sizeof(*v), by_number);
+	array_sort(v, n, sizeof(*v), by_number);
 	*out = v;
 	return n;
 }

@@ -120,8 +120,7 @@ int watch_sums_settle(struct watch_sums *s, const struct watch_vcpu *vcpus, size
 		if (watch_vcpu_find(vcpus, n, s->v[i].pid))
 			s->v[kept++] = s->v[i];
 	s->n = kept;
-	if (s->n)
-		qsort(s->v, s->n, sizeof(*s->v), sum_order);
+	array_sort(s->v, s->n, sizeof(*s->v), sum_order);
 	map_release(&s->map);
 	for (size_t i = 0; i < s->n; i++)
 		if (map_insert(&s->map, sum_hash(&s->v[i]), i))
