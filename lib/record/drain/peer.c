@@ -311,7 +311,6 @@ static int peer_stop(struct source *s)
 	w.stop_fd = -1;
 	msg_add(&out, MSG_CLOSE, NULL, 0);
 	ret = msg_send_buf(p->control, &out, &w);
-	buf_release(&out);
 	if (!ret)
 		return 0;
 	/* an agent that did not get CLOSE sends on: only what has arrived is taken */
@@ -406,7 +405,7 @@ static const struct source_ops peer_ops = {
 
 static int peer_profile_drain(struct source *s, unsigned int cpu, struct drain *d)
 {
-	struct peer *p = ((struct peer_profile *)s)->peer; /* s is its first member */
+	struct peer *p = (struct peer *)((char *)s - offsetof(struct peer, profile));
 
 	return peer_drain_data(p, p->source.n_cpus + cpu, d);
 }
@@ -444,8 +443,8 @@ static int peer_converse(struct peer *p)
 	/* as many ports for samples as for the CPUs, or none */
 	if (resp.flags & MSG_WITH_PROFILE) {
 		p->source.n_cpus = p->n_data / 2;
-		p->profile.source.n_cpus = p->source.n_cpus;
-		p->profile.source.page_size = p->source.page_size;
+		p->profile.n_cpus = p->source.n_cpus;
+		p->profile.page_size = p->source.page_size;
 	} else if (p->o.profile_hz) {
 		log_warn(p->o.log,
 			 "guest %s: no samples: its agent does not know --profile (trace-cmd's, an older "
@@ -467,8 +466,7 @@ int peer_open(struct peer **out, const struct peer_opts *o)
 	p->o = *o;
 	p->control = -1;
 	p->source = (struct source){ .ops = &peer_ops, .name = "", .path = ".", .clock = clock ?: "local" };
-	p->profile.peer = p;
-	p->profile.source = (struct source){
+	p->profile = (struct source){
 		.ops = &peer_profile_ops, .name = SOURCE_PROFILE, .path = ".", .clock = p->source.clock
 	};
 	p->start_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

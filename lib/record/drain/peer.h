@@ -37,10 +37,7 @@ struct peer {
 	/* for others to read */
 	struct source source; /* the guest's buffer, for the recorder */
 	/* Its samples, as a second source, which starts and stops with the first. n_cpus 0: it has none */
-	struct peer_profile {
-		struct source source;
-		struct peer *peer;
-	} profile;
+	struct source profile;
 	uint64_t trace_id; /* of the guest's file */
 	uint64_t ready;	  /* CLOCK_BOOTTIME when all of its metadata was there, ns: it did not trace before */
 	_Atomic int lost; /* -errno: it was lost before it was to stop */
@@ -99,7 +96,7 @@ bool peer_begins_itself(const struct peer *p);
 /* Its samples as a source; NULL: none were asked for, or its agent has none. */
 static inline struct source *peer_profile(struct peer *p)
 {
-	return p->profile.source.n_cpus ? &p->profile.source : NULL;
+	return p->profile.n_cpus ? &p->profile : NULL;
 }
 
 /* After stop(): the last questions about its counter go out. */
