@@ -151,8 +151,10 @@ struct streams {
 	struct stream v[];
 };
 
-static int stream_copy(struct stream *s, const void *data, size_t len)
+/* A page_writer's callback, too. */
+static int stream_copy(void *stream, const void *data, size_t len)
 {
+	struct stream *s = stream;
 	struct msg_wait w = serving_wait(s->all->serving);
 	int ret = msg_send(s->sock, data, len, &w);
 
@@ -262,11 +264,6 @@ static int stream_wait_data(struct stream *s)
 	return 0;
 }
 
-static int stream_emit(void *ctx, const void *page, size_t size)
-{
-	return stream_copy(ctx, page, size);
-}
-
 /* The ring is the profile's; it is waited for as a buffer is. */
 static int stream_samples(struct stream *s)
 {
@@ -274,7 +271,7 @@ static int stream_samples(struct stream *s)
 	unsigned int cpu = s->cpu - serving->n_cpus;
 	struct page_writer w;
 	bool last = false;
-	int ret = page_writer_init(&w, serving->page_size, stream_emit, s);
+	int ret = page_writer_init(&w, serving->page_size, stream_copy, s);
 
 	if (ret)
 		return ret;
