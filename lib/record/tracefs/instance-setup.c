@@ -384,8 +384,6 @@ int instance_match_functions(int tracing_dirfd, const char *pattern, struct buf 
 	return ret || out->len > before ? ret : -ENOENT;
 }
 
-#define ERRORS_MAX (1u << 20)
-
 /* Earlier events must not be recorded, and earlier settings must not narrow the recording. */
 static int setup_quiet(struct instance *i)
 {
@@ -483,7 +481,7 @@ static int setup_options(struct instance *i)
 static bool empty_error_log(struct instance *i, bool clear)
 {
 	struct buf text = { 0 };
-	bool empty = instance_read(i, "error_log", ERRORS_MAX, &text) || !text.len;
+	bool empty = instance_read_errors(i, &text) || !text.len;
 	char path[INSTANCE_PATH];
 
 	if (clear && !empty)

@@ -30,11 +30,11 @@ bool instance_has(const struct instance *i, const char *path)
 	return file_there(undo_dirfd(i->undo), path);
 }
 
-int instance_read(const struct instance *i, const char *file, size_t max, struct buf *out)
+int instance_read_errors(const struct instance *i, struct buf *out)
 {
 	char path[INSTANCE_PATH];
 
-	return read_file_at(undo_dirfd(i->undo), instance_file(i, path, "%s", file), max, out);
+	return read_file_at(undo_dirfd(i->undo), instance_file(i, path, "error_log"), TEXT_MAX, out);
 }
 
 /*
@@ -48,7 +48,7 @@ static char *kernel_says(const struct instance *i, const char *value)
 	char *says = NULL, *entry = NULL, *p, *error, *command;
 	struct buf text = { 0 };
 
-	if (instance_read(i, "error_log", TEXT_MAX, &text) || !buf_str(&text))
+	if (instance_read_errors(i, &text) || !buf_str(&text))
 		goto out;
 	for (p = (char *)text.data; p; p = strchr(p, '\n')) {
 		p += *p == '\n';

@@ -153,8 +153,8 @@ int instance_put_number(struct instance *i, const char *path, uint64_t n);
 int instance_put_file(struct instance *i, const char *file, const char *value);
 /* undo_list likewise; clearing a list that this kernel does not have is no error. */
 int instance_put_list(struct instance *i, const char *file, const char *lines);
-/* A whole file of its own, at most max bytes. */
-int instance_read(const struct instance *i, const char *file, size_t max, struct buf *out);
+/* Its error_log. */
+int instance_read_errors(const struct instance *i, struct buf *out);
 
 #define INSTANCE_EVENT 64 /* bytes: an event of INSTANCE_OWN_EVENTS */
 
