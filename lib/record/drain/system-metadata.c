@@ -86,16 +86,15 @@ static int names_kept(const char *path, int ret, const struct log *log)
 	return ret == -ENOSPC ? ret : 0;
 }
 
-static int keep_names(int dirfd, const char *path, const char *name, struct spool *spool,
-		      const struct log *log)
+static int keep_names(int dirfd, const char *name, struct spool *spool, const struct log *log)
 {
-	return names_kept(path, keep_file(dirfd, path, name, NAMES_MAX, spool), log);
+	return names_kept(name, keep_file(dirfd, name, name, NAMES_MAX, spool), log);
 }
 
 int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
 {
-	int ret = keep_names(tracing_dirfd, "printk_formats", "printk_formats", spool, log);
-	int error = keep_names(tracing_dirfd, "saved_cmdlines", "saved_cmdlines", spool, log);
+	int ret = keep_names(tracing_dirfd, "printk_formats", spool, log);
+	int error = keep_names(tracing_dirfd, "saved_cmdlines", spool, log);
 
 	return ret ?: error;
 }
