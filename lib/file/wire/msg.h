@@ -133,8 +133,6 @@ void msg_add_close_resp(struct buf *out, const struct msg_sent *s);
 int msg_get_close_resp(const struct msg *m, struct msg_sent *s);
 void msg_sent_release(struct msg_sent *s);
 
-#define MSG_FLAG_FIFOS 1u
-
 struct msg_trace_req {
 	uint32_t flags;
 	uint64_t trace_id;
