@@ -2,13 +2,14 @@
 /*
  * The tables of times in the hypervisor: Perfetto's slices and pkvm_hypervisor_events, and hyp_calls, which
  * has all that is known. Rows come in the order of time, or grouped by CPU and reason, as GROUP BY wants
- * them: then all are looked through for each reason, which is less work than SQLite's sorting.
+ * them: then all are looked through for each reason, which is less work than SQLite's sorting. Of a reading
+ * that several tables share they come stream by stream.
  */
 #include "ask/states/reading.h"
 #include "ask/sql/sql-priv.h"
 
-#define STREAM_ROWS 1024 /* kept of a stream until they are given: differences of ids are small among them   \
-			  */
+/* Visits of a stream that are kept until they are given: differences of ids are small among them. */
+#define STREAM_ROWS 1024
 
 struct sql_span_cursor {
 	struct sql_cursor c;
