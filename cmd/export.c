@@ -194,7 +194,7 @@ static int tables_row(void *ctx, const struct sql_value *v, size_t n)
 
 		if (cell.kind == CELL_COPY)
 			cell.text = v[i].text;
-		ret = cell.kind == CELL_FAILED ? -EINVAL : parquet_table_sink.cells(ctx, i, &cell, 1);
+		ret = cell.kind == CELL_FAILED ? -EINVAL : parquet_table_sink.cell(ctx, i, cell);
 	}
 	return ret ?: parquet_table_sink.rows(ctx, 1);
 }

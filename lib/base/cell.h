@@ -14,14 +14,22 @@ struct cell {
 	};
 };
 
-#define CELLS_MAX 512 /* of a column, given at once */
+/* The same of a column whose type is known. */
+union value {
+	int64_t number;	  /* VALUE_NULL: NULL */
+	const char *text; /* as of CELL_TEXT; NULL: NULL */
+};
+
+#define VALUE_NULL INT64_MIN
+#define VALUES_MAX 512 /* of a column, given at once */
 
 /*
- * Receives a table: some cells of each column, column by column, then the number of rows that they are. Of
- * those given at once the last one alone can be CELL_COPY.
+ * Receives a table: values of each column, column by column, one by one or many at once, then the number of
+ * rows that they are.
  */
 struct cell_sink {
-	int (*cells)(void *ctx, size_t column, const struct cell *v, size_t n);
+	int (*cell)(void *ctx, size_t column, struct cell v);
+	void (*values)(void *ctx, size_t column, const union value *v, size_t n);
 	int (*rows)(void *ctx, size_t n);
 };
 

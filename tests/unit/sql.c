@@ -835,10 +835,15 @@ struct taken {
 	size_t columns[SQL_COLUMNS_MAX], rows;
 };
 
-static int take_cells(void *ctx, size_t column, const struct cell *v, size_t n)
+static int take_cell(void *ctx, size_t column, struct cell v)
+{
+	((struct taken *)ctx)->columns[column]++;
+	return 0;
+}
+
+static void take_values(void *ctx, size_t column, const union value *v, size_t n)
 {
 	((struct taken *)ctx)->columns[column] += n;
-	return 0;
 }
 
 static int take_rows(void *ctx, size_t n)
@@ -869,7 +874,8 @@ static int read_no_more(void *ctx, double part)
 
 static void test_together(void **state)
 {
-	static const struct cell_sink sink = { take_cells, take_rows }, refuses = { take_cells, refuse_rows };
+	static const struct cell_sink sink = { take_cell, take_values, take_rows },
+				      refuses = { take_cell, take_values, refuse_rows };
 	static const char *const names[] = { "vcpu_states", "findings",	     "lost",  "kvm_exits",
 					     "hyp_calls",   "thread_states", "steal", "threads" };
 	struct taken taken[ARRAY_SIZE(names)] = { 0 };

@@ -136,52 +136,60 @@ static int64_t sql_exit_number(const struct sql_cursor *c)
 	return (int64_t)((const struct sql_exit_cursor *)c)->v[c->at].first;
 }
 
+/* The reason: the others have values. */
 static struct cell sql_exit_column(struct sql_cursor *cursor, int i)
 {
 	const struct span *row = &((const struct sql_exit_cursor *)cursor)->v[cursor->at];
-	const struct input *in = &cursor->sql->in->v[row->machine];
-	int what = cursor->table->columns[i].what;
 	const char *word;
+
+	if (row->why == SPAN_UNKNOWN)
+		return SQL_NOTHING;
+	word = steps_reason(cursor->sql->steps, row->machine, STEP_KVM_EXIT, row->why)
+		       ?: kvm_exit_arm_name((uint32_t)row->why);
+	return word ? sql_text(word) : sql_number_text(cursor, (uint32_t)row->why);
+}
+
+static bool sql_exit_values(struct sql_cursor *cursor, int i, size_t from, size_t n, union value *out)
+{
+	const struct span *v = &((const struct sql_exit_cursor *)cursor)->v[from], *end = v + n;
+	const struct input *in = cursor->sql->in->v;
+	int what = cursor->table->columns[i].what;
 
 	switch (what) {
 	case EXIT_ID:
-		return sql_number(sql_exit_number(cursor));
+		SQL_NUMBERS((int64_t)v->first);
 	case EXIT_TS:
-		return sql_number(sql_ts(row->from));
+		SQL_NUMBERS(sql_ts(v->from));
 	case EXIT_DUR:
-		return row->end == SPAN_PAIRED ? sql_number((int64_t)(row->to - row->from)) : SQL_NOTHING;
+		SQL_NUMBERS(v->end == SPAN_PAIRED ? (int64_t)(v->to - v->from) : VALUE_NULL);
 	case EXIT_GUEST_DUR:
-		return row->before != SPAN_UNKNOWN ? sql_number((int64_t)row->before) : SQL_NOTHING;
+		SQL_NUMBERS(v->before != SPAN_UNKNOWN ? (int64_t)v->before : VALUE_NULL);
 	case EXIT_MACHINE:
-		return sql_text(in->machine);
+		SQL_TEXTS(in[v->machine].machine);
 	case EXIT_MACHINE_ID:
-		return sql_number((int64_t)row->machine);
+		SQL_NUMBERS(v->machine);
 	case EXIT_CPU:
-		return sql_number(row->cpu);
+		SQL_NUMBERS(v->cpu);
 	case EXIT_TID:
-		return sql_number(row->pid);
+		SQL_NUMBERS(v->pid);
 	case EXIT_GUEST:
+		SQL_TEXTS(sql_guest(&in[v->machine], v->pid));
 	case EXIT_VCPU:
-		return sql_vcpu(in, row->pid, what == EXIT_GUEST);
-	case EXIT_REASON:
-		if (row->why == SPAN_UNKNOWN)
-			break;
-		word = steps_reason(cursor->sql->steps, row->machine, STEP_KVM_EXIT, row->why)
-			       ?: kvm_exit_arm_name((uint32_t)row->why);
-		return word ? sql_text(word) : sql_number_text(cursor, (uint32_t)row->why);
+		SQL_NUMBERS(sql_vcpu(&in[v->machine], v->pid));
+	case EXIT_ESR_CLASS:
+		SQL_TEXTS(v->ec < 64 && v->why == KVM_EXIT_ARM_TRAP ? esr_ec_name((unsigned int)v->ec)
+								    : NULL);
 	case SQL_UTC_NS:
 	case SQL_UTC_BOUND:
-		return sql_utc(cursor->sql, row->machine, row->from, 0, what);
-	case EXIT_ESR_CLASS:
-		if (row->ec < 64 && row->why == KVM_EXIT_ARM_TRAP)
-			return sql_text(esr_ec_name((unsigned int)row->ec));
+		SQL_NUMBERS(sql_utc(cursor->sql, v->machine, v->from, 0, what));
 	}
-	return SQL_NOTHING;
+	return false;
 }
 
 const struct sql_table sql_exits_table = {
 	SQL_TABLE("kvm_exits", sql_exit_columns, exit),
 	.column = sql_exit_column,
+	.values = sql_exit_values,
 	.bytes = 200,
 	.patience = 2,
 	.number = sql_exit_number,

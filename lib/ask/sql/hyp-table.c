@@ -372,7 +372,7 @@ static int64_t sql_span_number(const struct sql_cursor *cursor)
 	return sql_id(ID_HYP, c->rows[cursor->at].stream, c->rows[cursor->at].span.record);
 }
 
-static void sql_span_cells(struct sql_cursor *cursor, int i, size_t from, size_t n, struct cell *out)
+static bool sql_span_values(struct sql_cursor *cursor, int i, size_t from, size_t n, union value *out)
 {
 	const struct sql_span_row *v = &((const struct sql_span_cursor *)cursor)->rows[from], *end = v + n;
 	const struct sql *s = cursor->sql;
@@ -382,44 +382,45 @@ static void sql_span_cells(struct sql_cursor *cursor, int i, size_t from, size_t
 
 	switch (what) {
 	case SPAN_ID:
-		SQL_EACH(sql_number(sql_id(ID_HYP, v->stream, v->span.record)));
+		SQL_NUMBERS(sql_id(ID_HYP, v->stream, v->span.record));
 	case SPAN_MACHINE_ID:
-		SQL_EACH(sql_number((int64_t)of[v->stream].input));
+		SQL_NUMBERS((int64_t)of[v->stream].input);
 	case SPAN_EVENT:
-		SQL_EACH(sql_number(sql_id(ID_EVENT, v->stream, v->span.record)));
+		SQL_NUMBERS(sql_id(ID_EVENT, v->stream, v->span.record));
 	case SPAN_CPU:
-		SQL_EACH(sql_number(of[v->stream].cpu));
+		SQL_NUMBERS(of[v->stream].cpu);
 	case SPAN_TS:
-		SQL_EACH(sql_number(sql_ts(v->span.ts)));
+		SQL_NUMBERS(sql_ts(v->span.ts));
 	case SPAN_DUR:
-		SQL_EACH(v->span.dur >= 0 ? sql_number(v->span.dur) : SQL_NOTHING);
+		SQL_NUMBERS(v->span.dur >= 0 ? v->span.dur : VALUE_NULL);
 	case SPAN_VCPU:
-		SQL_EACH(v->span.vcpu ? sql_number(v->span.vcpu) : SQL_NOTHING);
+		SQL_NUMBERS(v->span.vcpu ?: VALUE_NULL);
 	case SPAN_GUEST:
+		SQL_TEXTS(sql_guest(sql_input(s, v->stream), v->span.vcpu));
 	case SPAN_GUEST_VCPU:
-		SQL_EACH(sql_vcpu(sql_input(s, v->stream), v->span.vcpu, what == SPAN_GUEST));
+		SQL_NUMBERS(sql_vcpu(sql_input(s, v->stream), v->span.vcpu));
 	case SPAN_TRACK:
-		SQL_EACH(sql_number((int64_t)v->stream));
+		SQL_NUMBERS((int64_t)v->stream);
 	case SPAN_DEPTH:
-		SQL_EACH(sql_number(0));
+		SQL_NUMBERS(0);
 	case SPAN_REASON:
-		SQL_EACH(sql_text(words[v->span.reason]));
+		SQL_TEXTS(words[v->span.reason]);
 	case SPAN_REASON_EVENT:
-		SQL_EACH(sql_text(words[sql_span_word(&v->span)]));
+		SQL_TEXTS(words[sql_span_word(&v->span)]);
 	case SPAN_NAME:
-		SQL_EACH(sql_text(words[v->span.reason] ?: "hyp"));
+		SQL_TEXTS(words[v->span.reason] ?: "hyp");
 	case SPAN_LEFT:
-		SQL_EACH(sql_text(words[v->span.left]));
+		SQL_TEXTS(words[v->span.left]);
 	case SPAN_ENDED:
-		SQL_EACH(sql_text(v->span.dur == SPAN_DUR_LOST	 ? "lost"
-				  : v->span.dur == SPAN_DUR_OPEN ? "open"
-								 : "exit"));
+		SQL_TEXTS(v->span.dur == SPAN_DUR_LOST	 ? "lost"
+			  : v->span.dur == SPAN_DUR_OPEN ? "open"
+							 : "exit");
 	case SPAN_MACHINE:
-		SQL_EACH(sql_text(sql_input(s, v->stream)->machine));
+		SQL_TEXTS(sql_input(s, v->stream)->machine);
 	case SPAN_CATEGORY:
-		SQL_EACH(sql_text("hyp"));
+		SQL_TEXTS("hyp");
 	default: /* SQL_UTC_NS, SQL_UTC_BOUND */
-		SQL_EACH(sql_utc(s, of[v->stream].input, v->span.ts, 0, what));
+		SQL_NUMBERS(sql_utc(s, of[v->stream].input, v->span.ts, 0, what));
 	}
 }
 
@@ -464,7 +465,7 @@ static const struct sql_column sql_call_columns[] = {
 
 #define SPAN_TABLE(table, of)                                                                                \
 	.orders = 1u << ORDER_TS | 1u << ORDER_CPU | 1u << ORDER_CPU_REASON | 1u << ORDER_REASON,            \
-	.bytes = 64, .patience = 100, .number = sql_span_number, .cells = sql_span_cells,                    \
+	.bytes = 64, .patience = 100, .number = sql_span_number, .values = sql_span_values,                  \
 	.join = sql_span_join, .last = sql_span_ended, SQL_TABLE(table, sql_##of##_columns, span)
 
 const struct sql_table sql_slices_table = { SPAN_TABLE("slices", slice) };

@@ -44,24 +44,18 @@ void sql_insert(struct sql_insert *in, ...)
 static int sql_cursor_cells(struct sql_cursor *c, size_t from, size_t to)
 {
 	const struct cell_sink *sink = c->to->sink;
-	struct cell cells[CELLS_MAX];
+	union value values[VALUES_MAX];
 	int ret = 0;
 
 	for (size_t i = 0; i < c->table->n && !ret; i++) {
-		size_t n = 0;
-
-		if (c->table->cells) {
-			c->table->cells(c, (int)i, from, to - from, cells);
-			ret = sink->cells(c->to->ctx, i, cells, to - from);
+		if (c->table->values && c->table->values(c, (int)i, from, to - from, values)) {
+			sink->values(c->to->ctx, i, values, to - from);
+			continue;
 		}
-		for (c->at = c->table->cells ? to : from; c->at < to && !ret; c->at++) {
-			cells[n++] = c->table->column(c, (int)i);
-			if (cells[n - 1].kind == CELL_FAILED)
-				return -ENOMEM;
-			if (cells[n - 1].kind == CELL_COPY || c->at + 1 == to) {
-				ret = sink->cells(c->to->ctx, i, cells, n);
-				n = 0;
-			}
+		for (c->at = from; c->at < to && !ret; c->at++) {
+			struct cell one = c->table->column(c, (int)i);
+
+			ret = one.kind == CELL_FAILED ? -ENOMEM : sink->cell(c->to->ctx, i, one);
 		}
 	}
 	return ret ?: sink->rows(c->to->ctx, to - from);
@@ -72,7 +66,7 @@ int sql_cursor_give(struct sql_cursor *c, size_t n)
 	int ret = 0;
 
 	atomic_fetch_add_explicit(&c->sql->rows, c->to ? n : 0, memory_order_relaxed);
-	for (size_t at = 0; at < n && c->to && !ret; at += CELLS_MAX)
-		ret = sql_cursor_cells(c, at, n - at < CELLS_MAX ? n : at + CELLS_MAX);
+	for (size_t at = 0; at < n && c->to && !ret; at += VALUES_MAX)
+		ret = sql_cursor_cells(c, at, n - at < VALUES_MAX ? n : at + VALUES_MAX);
 	return ret;
 }

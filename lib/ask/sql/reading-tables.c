@@ -6,9 +6,9 @@
 /* utc_ns or utc_bound; -1: unknown. */
 static int64_t sql_reading_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what)
 {
-	struct cell cell = sql_utc(s, input, ts, bound, what);
+	int64_t v = sql_utc(s, input, ts, bound, what);
 
-	return cell.kind == CELL_NUMBER ? cell.number : -1;
+	return v == VALUE_NULL ? -1 : v;
 }
 
 int sql_findings_join(struct sql_insert *in, struct reading *r)

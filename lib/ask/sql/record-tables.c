@@ -237,7 +237,8 @@ static struct cell sql_event_column(struct sql_cursor *c, int i)
 	case EVENT_BOUND:
 		bound = in->guest ? filetime_bound(&in->time, e->m->raw) : 0;
 		if (what != EVENT_BOUND)
-			return sql_utc(c->sql, c->sql->streams[e->stream].input, e->m->ts, bound, what);
+			return sql_value(
+				sql_utc(c->sql, c->sql->streams[e->stream].input, e->m->ts, bound, what));
 		return bound <= INT64_MAX ? sql_number((int64_t)bound) : SQL_NOTHING;
 	case EVENT_MISSED:
 		return e->m->missed > 0 ? sql_number(e->m->missed) : SQL_NOTHING;

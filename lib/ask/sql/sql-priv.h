@@ -176,9 +176,17 @@ struct sql_column {
 	int what; /* its value's number; 0: column() goes by the place */
 };
 
+#define SQL_NOTHING ((struct cell){ 0 })
+
 static inline struct cell sql_number(int64_t v)
 {
 	return (struct cell){ .kind = CELL_NUMBER, .number = v };
+}
+
+/* VALUE_NULL: NULL. */
+static inline struct cell sql_value(int64_t v)
+{
+	return v == VALUE_NULL ? SQL_NOTHING : sql_number(v);
 }
 
 /* NULL: NULL. */
@@ -187,7 +195,6 @@ static inline struct cell sql_text(const char *text)
 	return (struct cell){ .kind = text ? CELL_TEXT : CELL_NULL, .text = text };
 }
 
-#define SQL_NOTHING ((struct cell){ 0 })
 /* SQLite's code. */
 static inline int sql_cell_give(struct cell v, sqlite3_context *to)
 {
@@ -199,14 +206,14 @@ static inline int sql_cell_give(struct cell v, sqlite3_context *to)
 }
 
 /* The value of such a column, of a row of an input at ts; bound: that of ts, UINT64_MAX: unknown. */
-static inline struct cell sql_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what)
+static inline int64_t sql_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what)
 {
 	uint64_t utc;
 
 	if (!inputs_utc(s->in, &s->in->v[input], ts, &utc, &bound))
-		return SQL_NOTHING;
+		return VALUE_NULL;
 	utc = what == SQL_UTC_NS ? utc : bound;
-	return utc <= INT64_MAX ? sql_number((int64_t)utc) : SQL_NOTHING;
+	return utc <= INT64_MAX ? (int64_t)utc : VALUE_NULL;
 }
 
 struct sql_cursor {
@@ -248,8 +255,8 @@ struct sql_table {
 	int (*filter)(struct sql_cursor *c);
 	int (*next)(struct sql_cursor *c);
 	struct cell (*column)(struct sql_cursor *c, int i);
-	/* In place of column(): so many rows from `from` on at once; none is CELL_COPY or CELL_FAILED. */
-	void (*cells)(struct sql_cursor *c, int i, size_t from, size_t n, struct cell *out);
+	/* In place of column(): so many rows from `from` on at once. False: column() has that column. */
+	bool (*values)(struct sql_cursor *c, int i, size_t from, size_t n, union value *out);
 	/* Of what the cursor has behind its struct sql_cursor, which is zeroed before each filter(). */
 	void (*close)(struct sql_cursor *c);
 	/*
@@ -274,13 +281,14 @@ int sql_cursor_give(struct sql_cursor *c, size_t n);
 	.name = title, .columns = its_columns, .n = ARRAY_SIZE(its_columns),                                 \
 	.size = sizeof(struct sql_##of##_cursor), .filter = sql_##of##_filter, .next = sql_##of##_next,      \
 	.close = sql_##of##_close
-/* In cells(): a column of rows from v to the end. */
-#define SQL_EACH(value)                                                                                      \
-	while (v < end) {                                                                                    \
-		*out++ = (value);                                                                            \
-		v++;                                                                                         \
-	}                                                                                                    \
-	break
+/* In values(): a column of rows from v to the end. */
+#define SQL_EACH(what, of)                                                                                   \
+	do                                                                                                   \
+		out++->what = (of);                                                                          \
+	while (++v < end);                                                                                   \
+	return true
+#define SQL_NUMBERS(of) SQL_EACH(number, of)
+#define SQL_TEXTS(of)	SQL_EACH(text, of)
 
 extern const struct sql_table sql_events_table, sql_args_table, sql_slices_table, sql_pkvm_table,
 	sql_calls_table, sql_exits_table, sql_lost_table, sql_vcpu_states_table, sql_thread_states_table,
@@ -316,13 +324,20 @@ int sql_failed(struct sql *s, int code, char why[SQL_WHY_MAX]);
 int sql_perfetto_add(struct sql *s);
 extern const char sql_perfetto_text[], sql_tables_text[]; /* perfetto.sql, tables.sql */
 
-/* Of a host's thread: its guest's name, or the number of the vCPU that it runs. */
-static inline struct cell sql_vcpu(const struct input *in, int32_t tid, bool guest)
+/* Of a host's thread: its guest's name; the number of the vCPU that it runs. */
+static inline const char *sql_guest(const struct input *in, int32_t tid)
+{
+	const struct offset_guest *of = NULL;
+
+	return tid > 0 && input_vcpu(in, tid, &of) ? of->name : NULL;
+}
+
+static inline int64_t sql_vcpu(const struct input *in, int32_t tid)
 {
 	const struct offset_guest *of = NULL;
 	const struct offset_vcpu *vcpu = tid > 0 ? input_vcpu(in, tid, &of) : NULL;
 
-	return !vcpu ? SQL_NOTHING : guest ? sql_text(of->name) : sql_number(vcpu->cpu);
+	return vcpu ? vcpu->cpu : VALUE_NULL;
 }
 
 /* Reads the files' own tables of tasks' names. -ENOMEM. */

@@ -198,19 +198,18 @@ static int sql_state_last(struct sql_cursor *cursor)
 	return ret ?: sql_state_after(c, NULL);
 }
 
-static struct cell sql_state_comm(const struct sql *s, size_t input, int32_t pid)
+static const char *sql_state_comm(const struct sql *s, size_t input, int32_t pid)
 {
-	return pid != STATE_NO_TASK && input != STATE_NO_INPUT ? sql_text(sql_comm(s, input, pid))
-							       : SQL_NOTHING;
+	return pid != STATE_NO_TASK && input != STATE_NO_INPUT ? sql_comm(s, input, pid) : NULL;
 }
 
 /* none: the number that stands for no number. */
-static struct cell sql_state_number(uint64_t v, uint64_t none)
+static int64_t sql_state_number(uint64_t v, uint64_t none)
 {
-	return v == none ? SQL_NOTHING : sql_number(sql_ts(v));
+	return v == none ? VALUE_NULL : sql_ts(v);
 }
 
-static void sql_state_cells(struct sql_cursor *cursor, int i, size_t from, size_t n, struct cell *out)
+static bool sql_state_values(struct sql_cursor *cursor, int i, size_t from, size_t n, union value *out)
 {
 	const struct sql_state_cursor *c = (const struct sql_state_cursor *)cursor;
 	const struct state_span *v = &c->v[from], *end = v + n;
@@ -221,55 +220,55 @@ static void sql_state_cells(struct sql_cursor *cursor, int i, size_t from, size_
 
 	switch (what) {
 	case STATE_TS:
-		SQL_EACH(sql_number(sql_ts(v->from)));
+		SQL_NUMBERS(sql_ts(v->from));
 	case STATE_DUR:
-		SQL_EACH(sql_number(sql_ts(v->to - v->from)));
+		SQL_NUMBERS(sql_ts(v->to - v->from));
 	case STATE_VCPU: /* of a task its CPU */
-		SQL_EACH(sql_state_number(steal && v->state == STATE_STOLEN ? v->cpu : v->owner->vcpu,
-					  STATE_NO_CPU));
+		SQL_NUMBERS(sql_state_number(steal && v->state == STATE_STOLEN ? v->cpu : v->owner->vcpu,
+					     STATE_NO_CPU));
 	case STATE_TID:
-		SQL_EACH(v->owner->pid >= 0 ? sql_number(v->owner->pid) : SQL_NOTHING);
+		SQL_NUMBERS(v->owner->pid >= 0 ? v->owner->pid : VALUE_NULL);
 	case STATE_CPU:
-		SQL_EACH(sql_state_number(v->cpu, STATE_NO_CPU));
+		SQL_NUMBERS(sql_state_number(v->cpu, STATE_NO_CPU));
 	case STATE_OTHER_TID:
-		SQL_EACH(v->other != STATE_NO_TASK ? sql_number(v->other) : SQL_NOTHING);
+		SQL_NUMBERS(v->other != STATE_NO_TASK ? v->other : VALUE_NULL);
 	case STATE_TS_BOUND:
-		SQL_EACH(sql_state_number(v->from_bound, UINT64_MAX));
+		SQL_NUMBERS(sql_state_number(v->from_bound, UINT64_MAX));
 	case STATE_END_BOUND:
-		SQL_EACH(sql_state_number(v->to_bound, UINT64_MAX));
+		SQL_NUMBERS(sql_state_number(v->to_bound, UINT64_MAX));
 	case STATE_MACHINE_ID:
-		SQL_EACH(sql_number(v->owner->input));
+		SQL_NUMBERS(v->owner->input);
 	case STATE_COARSE:
-		SQL_EACH(sql_number(v->coarse));
+		SQL_NUMBERS(v->coarse);
 	case STATE_MACHINE:
-		SQL_EACH(sql_text(in[v->owner->input].machine));
+		SQL_TEXTS(in[v->owner->input].machine);
 	case STATE_GUEST_NAME:
-		SQL_EACH(sql_text(steal && v->state == STATE_STOLEN ? in[v->owner->input].machine
-								    : v->owner->guest_name));
+		SQL_TEXTS(steal && v->state == STATE_STOLEN ? in[v->owner->input].machine
+							    : v->owner->guest_name);
 	case STATE_NAME:
-		SQL_EACH(v->owner->kind == STATE_OF_VCPU ? SQL_NOTHING
-							 : sql_state_comm(s, v->owner->input, v->owner->pid));
+		SQL_TEXTS(v->owner->kind == STATE_OF_VCPU
+				  ? NULL
+				  : sql_state_comm(s, v->owner->input, v->owner->pid));
 	case STATE_STATE:
-		SQL_EACH(sql_text(state_name(v->state)));
+		SQL_TEXTS(state_name(v->state));
 	case STATE_BY: /* preempted: of steal alone */
-		SQL_EACH(sql_text(v->state == STATE_PREEMPTED ? state_name(v->state)
-				  : v->by == STATE_UNKNOWN    ? NULL
-							      : state_name(v->by)));
+		SQL_TEXTS(v->state == STATE_PREEMPTED ? state_name(v->state)
+			  : v->by == STATE_UNKNOWN    ? NULL
+						      : state_name(v->by));
 	case STATE_REASON:
-		SQL_EACH(sql_text(states_reason(c->states, v)));
+		SQL_TEXTS(states_reason(c->states, v));
 	case STATE_CLASS:
-		SQL_EACH(sql_text(v->why == STEP_KVM_EXIT && v->class < 64
-					  ? esr_ec_name((unsigned int)v->class)
-					  : NULL));
+		SQL_TEXTS(v->why == STEP_KVM_EXIT && v->class < 64 ? esr_ec_name((unsigned int)v->class)
+								   : NULL);
 	case STATE_OTHER_NAME:
-		SQL_EACH(sql_state_comm(s, v->other_input, v->other));
+		SQL_TEXTS(sql_state_comm(s, v->other_input, v->other));
 	default: /* SQL_UTC_NS, SQL_UTC_BOUND */
-		SQL_EACH(sql_utc(s, v->owner->input, v->from, v->from_bound, what));
+		SQL_NUMBERS(sql_utc(s, v->owner->input, v->from, v->from_bound, what));
 	}
 }
 
 #define STATE_TABLE(title, of)                                                                               \
-	.bytes = 100, .patience = 2, .cells = sql_state_cells, .join = sql_state_join,                       \
+	.bytes = 100, .patience = 2, .values = sql_state_values, .join = sql_state_join,                     \
 	.last = sql_state_last, SQL_TABLE(title, sql_##of##_columns, state)
 
 const struct sql_table sql_vcpu_states_table = { STATE_TABLE("vcpu_states", vcpu_state) };

@@ -152,14 +152,13 @@ static int sql_table_eof(sqlite3_vtab_cursor *cursor)
 static int sql_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int i)
 {
 	struct sql_cursor *c = (struct sql_cursor *)cursor;
-	struct cell one;
+	union value v;
 
-	if (!c->copied && !c->table->cells)
+	if (!c->copied && c->table->values && c->table->values(c, i, c->at, 1, &v))
+		return sql_cell_give(
+			*c->table->columns[i].type == 'T' ? sql_text(v.text) : sql_value(v.number), to);
+	if (!c->copied)
 		return sql_cell_give(c->table->column(c, i), to);
-	if (!c->copied) {
-		c->table->cells(c, i, c->at, 1, &one);
-		return sql_cell_give(one, to);
-	}
 	sqlite3_result_value(to, sqlite3_column_value(c->copy, i + 1));
 	return SQLITE_OK;
 }

@@ -96,13 +96,25 @@ static uint32_t chunk_word(struct parquet_chunk *k, const struct parquet_column 
 	return seen->word;
 }
 
+/* A text so many times. */
+static void chunk_places(struct parquet_chunk *k, uint32_t word, size_t n)
+{
+	uint32_t *to = buf_room(&k->values, n * sizeof(word));
+
+	for (size_t i = 0; to && i < n; i++)
+		to[i] = word;
+	k->values.len += to ? n * sizeof(word) : 0;
+	parquet_levels_add(&k->def, 1, n);
+	k->n += n;
+	k->n_values += n;
+}
+
 void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c,
 			 const struct merge_record *m)
 {
 	bool hidden = c->key && c->address, there;
 	const uint8_t *data;
 	uint64_t v = 0;
-	uint32_t word;
 	size_t n, size = c->item.size, i;
 
 	if (c->what == PARQUET_NUMBER) {
@@ -115,10 +127,7 @@ void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c
 	} else if (hidden || field_load_bytes(&c->load, m->data, m->len, &data, &n) != 1) {
 		parquet_chunk_nulls(k, c, 1);
 	} else if (c->what == PARQUET_TEXT) {
-		word = chunk_word(k, c, (const char *)data, n, false);
-		chunk_level(k, 1);
-		buf_add(&k->values, &word, sizeof(word));
-		k->n_values++;
+		chunk_places(k, chunk_word(k, c, (const char *)data, n, false), 1);
 	} else {
 		for (i = 0; i + size <= n; i += size) {
 			chunk_level(k, 2);
@@ -132,62 +141,66 @@ void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c
 	}
 }
 
-/* False: they are not all the number that the column has had so far. */
-static bool chunk_same(struct parquet_chunk *k, const struct cell *v, size_t n)
+int parquet_chunk_cell(struct parquet_chunk *k, const struct parquet_column *c, struct cell v)
 {
-	uint64_t same = k->n_same ? k->same : (uint64_t)v->number;
-	size_t i = 0;
+	bool text = c->type == PARQUET_BYTES;
 
-	while (i < n && v[i].kind == CELL_NUMBER && (uint64_t)v[i].number == same)
-		i++;
-	if (i < n)
-		return false;
-	k->same = same;
-	k->n_same += n;
+	if (v.kind != CELL_NULL && text == (v.kind == CELL_NUMBER))
+		return -EINVAL;
+	if (v.kind == CELL_NULL || c->address) {
+		parquet_chunk_nulls(k, c, 1);
+		return 0;
+	}
+	parquet_chunk_spread(k);
+	if (text) {
+		chunk_places(k, chunk_word(k, c, v.text, PTRDIFF_MAX, v.kind == CELL_TEXT), 1);
+	} else {
+		chunk_level(k, 1);
+		chunk_number(k, (uint64_t)v.number);
+	}
+	return 0;
+}
+
+/* None is NULL. */
+static void chunk_numbers(struct parquet_chunk *k, const union value *v, size_t n)
+{
+	size_t same = 0;
+
+	if (k->n_values == k->n_same) {
+		k->same = k->n_same ? k->same : (uint64_t)v->number;
+		while (same < n && (uint64_t)v[same].number == k->same)
+			same++;
+	}
+	if (same < n) {
+		parquet_chunk_spread(k);
+		buf_add(&k->values, v, n * sizeof(*v));
+	} else {
+		k->n_same += n;
+	}
 	parquet_levels_add(&k->def, 1, n);
 	k->n += n;
 	k->n_values += n;
-	return true;
 }
 
-int parquet_chunk_cells(struct parquet_chunk *k, const struct parquet_column *c, const struct cell *v,
-			size_t n)
+void parquet_chunk_values(struct parquet_chunk *k, const struct parquet_column *c, const union value *v,
+			  size_t n)
 {
-	bool texts = c->type == PARQUET_BYTES;
-	size_t i = c->address ? n : 0, end;
-	uint64_t *numbers;
-	uint32_t *words, word;
+	/* a run of nulls, of numbers or of one text */
+	for (size_t i = 0, end; i < n; i = end) {
+		bool text = c->type == PARQUET_BYTES;
+		bool null = c->address || (text ? !v[i].text : c->optional && v[i].number == VALUE_NULL);
 
-	if (!texts && !c->address && k->n_values == k->n_same && n && chunk_same(k, v, n))
-		return 0;
-	parquet_chunk_spread(k);
-	numbers = buf_room(&k->values, n * sizeof(*numbers));
-	words = (uint32_t *)numbers;
-	if (c->address)
-		parquet_chunk_nulls(k, c, n);
-	for (; i < n && numbers; i = end) {
-		const struct cell *one = &v[i];
-
-		/* a run of nulls, of numbers or of one text */
-		if (one->kind != CELL_NULL && texts == (one->kind == CELL_NUMBER))
-			return -EINVAL;
-		for (end = i; end < n && one->kind == CELL_NULL && v[end].kind == CELL_NULL; end++)
-			k->nulls++;
-		for (; end < n && one->kind == CELL_NUMBER && v[end].kind == CELL_NUMBER; end++)
-			*numbers++ = (uint64_t)v[end].number;
-		if (end == i) {
-			word = chunk_word(k, c, one->text, PTRDIFF_MAX, one->kind == CELL_TEXT);
-			do
-				*words++ = word;
-			while (++end < n && one->kind == CELL_TEXT && v[end].kind == CELL_TEXT &&
-			       v[end].text == one->text);
-		}
-		parquet_levels_add(&k->def, one->kind != CELL_NULL, end - i);
-		k->n += end - i;
+		end = i + 1;
+		while (end < n && (text ? v[end].text == v[i].text
+					: (v[end].number == VALUE_NULL) == (v[i].number == VALUE_NULL)))
+			end++;
+		if (null)
+			parquet_chunk_nulls(k, c, end - i);
+		else if (text)
+			chunk_places(k, chunk_word(k, c, v[i].text, PTRDIFF_MAX, true), end - i);
+		else
+			chunk_numbers(k, &v[i], end - i);
 	}
-	k->n_values = k->n - k->nulls;
-	k->values.len = k->n_values * (texts ? sizeof(*words) : sizeof(*numbers));
-	return 0;
 }
 
 void parquet_chunk_nulls(struct parquet_chunk *k, const struct parquet_column *c, size_t n)

@@ -91,8 +91,9 @@ struct parquet_chunk {
 #define GROUP_BYTES_MAX (16u << 20)
 
 /* Add values: of a PARQUET_CELL column (-EINVAL: another type); of a record's field; nulls. */
-int parquet_chunk_cells(struct parquet_chunk *chunk, const struct parquet_column *c, const struct cell *v,
-			size_t n);
+int parquet_chunk_cell(struct parquet_chunk *chunk, const struct parquet_column *c, struct cell v);
+void parquet_chunk_values(struct parquet_chunk *chunk, const struct parquet_column *c, const union value *v,
+			  size_t n);
 void parquet_chunk_field(struct parquet_chunk *chunk, const struct parquet_column *c,
 			 const struct merge_record *m);
 /* Numbers that are the same become values. */
@@ -167,7 +168,7 @@ static inline bool parquet_rows_full(struct parquet_rows *rows, size_t n, size_t
 {
 	rows->n += n;
 	rows->bytes += bytes;
-	return rows->n + CELLS_MAX > GROUP_ROWS_MAX || rows->bytes >= GROUP_BYTES_MAX;
+	return rows->n + VALUES_MAX > GROUP_ROWS_MAX || rows->bytes >= GROUP_BYTES_MAX;
 }
 void parquet_rows_release(struct parquet_rows *rows);
 

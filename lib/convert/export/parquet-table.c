@@ -177,13 +177,20 @@ int parquet_table_column(struct parquet_table *t, const char *name, bool text)
 	return array_push(&t->file.columns, &t->file.n_columns, &c, sizeof(c));
 }
 
-static int parquet_table_cells(void *ctx, size_t column, const struct cell *v, size_t n)
+static int parquet_table_cell(void *ctx, size_t column, struct cell v)
 {
 	struct parquet_table *t = ctx;
 
-	if (v[n - 1].kind == CELL_COPY) /* the last one alone can be */
-		t->rows.bytes += strlen(v[n - 1].text);
-	return parquet_chunk_cells(&t->rows.chunks[column], &t->file.columns[column], v, n);
+	if (v.kind == CELL_COPY)
+		t->rows.bytes += strlen(v.text);
+	return parquet_chunk_cell(&t->rows.chunks[column], &t->file.columns[column], v);
+}
+
+static void parquet_table_values(void *ctx, size_t column, const union value *v, size_t n)
+{
+	struct parquet_table *t = ctx;
+
+	parquet_chunk_values(&t->rows.chunks[column], &t->file.columns[column], v, n);
 }
 
 static int parquet_table_rows(void *ctx, size_t n)
@@ -195,7 +202,7 @@ static int parquet_table_rows(void *ctx, size_t n)
 		       : 0;
 }
 
-const struct cell_sink parquet_table_sink = { parquet_table_cells, parquet_table_rows };
+const struct cell_sink parquet_table_sink = { parquet_table_cell, parquet_table_values, parquet_table_rows };
 
 int parquet_table_end(struct parquet_table *t)
 {

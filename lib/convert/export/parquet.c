@@ -145,7 +145,7 @@ struct parquet_run {
 	size_t n, n_groups;
 	/* records by groups, and the columns that all have */
 	uint32_t order[MERGE_RUN_MAX];
-	struct cell own[PARQUET_OWN][MERGE_RUN_MAX];
+	union value own[PARQUET_OWN][MERGE_RUN_MAX];
 };
 
 static void parquet_run_free(void *own)
@@ -191,14 +191,9 @@ static int parquet_before(void *ctx, struct pipeline_run *run)
 	return ret;
 }
 
-static struct cell parquet_number_cell(bool known, uint64_t v)
+static union value parquet_number(bool known, uint64_t v)
 {
-	return (struct cell){ known ? CELL_NUMBER : CELL_NULL, .number = (int64_t)v };
-}
-
-static struct cell parquet_word_cell(const char *text)
-{
-	return (struct cell){ text ? CELL_TEXT : CELL_NULL, .text = text };
+	return (union value){ .number = known ? (int64_t)v : VALUE_NULL };
 }
 
 /* The columns that each event has. */
@@ -217,40 +212,38 @@ static int parquet_work(void *ctx, struct pipeline_run *run)
 		uint64_t bound = in->guest || in->time.shift.cpus ? filetime_bound(&in->time, r->m->raw) : 0;
 		uint64_t utc, utc_bound = bound;
 		bool known = inputs_utc(p->job->in, in, r->m->ts, &utc, &utc_bound);
-		const struct cell cells[PARQUET_OWN] = {
-			parquet_number_cell(true, r->m->ts),
-			parquet_number_cell(true, r->at->cpu),
-			parquet_number_cell(r->event && r->pid >= 0, (uint64_t)r->pid),
-			parquet_word_cell(r->event ? r->comm : NULL),
-			parquet_word_cell(reader_info(in->reader)->buffers[r->at->buffer].name),
-			parquet_number_cell(r->m->missed, (uint64_t)r->m->missed),
-			parquet_number_cell(bound <= INT64_MAX, bound),
-			parquet_number_cell(known && utc <= INT64_MAX, utc),
-			parquet_number_cell(known && utc_bound <= INT64_MAX, utc_bound),
-			parquet_word_cell(!r->m->len ? "lost"
-					  : r->event ? r->event->event->name
-						     : "unknown"),
+		const union value values[PARQUET_OWN] = {
+			parquet_number(true, r->m->ts),
+			parquet_number(true, r->at->cpu),
+			parquet_number(r->event && r->pid >= 0, (uint64_t)r->pid),
+			{ .text = r->event ? r->comm : NULL },
+			{ .text = reader_info(in->reader)->buffers[r->at->buffer].name },
+			parquet_number(r->m->missed, (uint64_t)r->m->missed),
+			parquet_number(bound <= INT64_MAX, bound),
+			parquet_number(known && utc <= INT64_MAX, utc),
+			parquet_number(known && utc_bound <= INT64_MAX, utc_bound),
+			{ .text = !r->m->len ? "lost"
+				  : r->event ? r->event->event->name
+					     : "unknown" },
 		};
 
 		at = own->groups[own->group[i]].end++;
 		own->order[at] = (uint32_t)i;
 		for (size_t k = 0; k < PARQUET_OWN; k++)
-			own->own[k][at] = cells[k];
+			own->own[k][at] = values[k];
 	}
 	return 0;
 }
 
-/* Adds up to CELLS_MAX rows of an event, from that place in the run's order on. */
+/* Adds up to VALUES_MAX rows of an event, from that place in the run's order on. */
 static int parquet_add(struct parquet *p, struct parquet_rows *e, const struct parquet_run *own, size_t at,
 		       size_t n)
 {
 	size_t bytes = 0, half;
 	int ret = 0;
 
-	for (size_t i = 0; i < PARQUET_OWN && !ret; i++)
-		ret = parquet_chunk_cells(&e->chunks[i], &e->file->columns[i], &own->own[i][at], n);
-	if (ret)
-		return ret;
+	for (size_t i = 0; i < PARQUET_OWN; i++)
+		parquet_chunk_values(&e->chunks[i], &e->file->columns[i], &own->own[i][at], n);
 	for (size_t i = PARQUET_OWN; i < e->n_chunks; i++)
 		for (size_t k = at; k < at + n; k++)
 			parquet_chunk_field(&e->chunks[i], parquet_rows_column(e, i),
@@ -281,7 +274,7 @@ static int parquet_after(void *ctx, struct pipeline_run *run)
 
 		ret = *e ? 0 : parquet_event_new(p, group->input, group->slot, e);
 		for (size_t end = at + group->n; at < end && !ret;) {
-			size_t n = end - at < CELLS_MAX ? end - at : CELLS_MAX;
+			size_t n = end - at < VALUES_MAX ? end - at : VALUES_MAX;
 
 			ret = parquet_add(p, *e, own, at, n);
 			at += n;
