@@ -12,14 +12,28 @@ struct latency_hit {
 	uint64_t raw;
 };
 
-/* A run's. */
+/* A run's, for one of those that share a reading. */
 struct latency_run {
-	struct buf *hits;
+	struct buf hits;
 	size_t points;	   /* events of so many were looked at; of the others none can be in a chain yet */
 	bool ready;	   /* events of the last of those came: the next ones can be */
 	bool paused, lost; /* there were such places */
 	struct latency_count counts[LATENCY_TERMS_MAX];
 };
+
+struct latency_runs {
+	size_t n;
+	struct latency_run v[];
+};
+
+void latency_runs_free(void *own)
+{
+	struct latency_runs *runs = own;
+
+	for (size_t i = 0; runs && i < runs->n; i++)
+		buf_release(&runs->v[i].hits);
+	free(runs);
+}
 
 /* Sets the keys of different kinds apart. */
 static void latency_set_kind(struct latency_key *key, unsigned int kind)
@@ -42,7 +56,7 @@ static int latency_hit(const struct latency *l, const struct merge_stream *at, c
 	if (s->filter && !filter_match(s->filter, &rec))
 		return 0;
 	r->counts[s->term].passed++;
-	h = buf_room(r->hits, sizeof(*h));
+	h = buf_room(&r->hits, sizeof(*h));
 	if (!h)
 		return -ENOMEM;
 	*h = (struct latency_hit){ .term = (uint16_t)s->term };
@@ -72,7 +86,7 @@ static int latency_hit(const struct latency *l, const struct merge_stream *at, c
 	latency_set_kind(&step->look, term->kind);
 	latency_set_kind(&step->next, term->kind);
 	latency_set_kind(&step->carry, term->kind);
-	r->hits->len += sizeof(*h);
+	r->hits.len += sizeof(*h);
 	r->ready |= !term->cancels && term->point + 1 == r->points && r->points < l->plan->n_points;
 	return 0;
 }
@@ -88,63 +102,92 @@ static int latency_edge(const struct latency *l, const struct merge_stream *at, 
 	/* a buffer holds either the kernel's events or the hypervisor's */
 	if (kind == HIT_LOSES && e && !l->v[at->input].wanted[e->hyp])
 		return 0;
-	buf_add(r->hits, &h, sizeof(h));
-	return buf_status(r->hits);
+	buf_add(&r->hits, &h, sizeof(h));
+	return buf_status(&r->hits);
 }
 
-int latency_work(void *ctx, struct pass_run *run)
+static int latency_record(const struct latency *l, const struct merge_stream *at,
+			  const struct merge_record *m, struct latency_run *r)
 {
-	const struct latency *l = ctx;
-	struct latency_run *r = run->own ? run->own : (run->own = calloc(1, sizeof(*r)));
+	const struct latency_input *v = &l->v[at->input];
+	unsigned int id = timeline_id(m), kind = 0;
+	size_t last = SIZE_MAX, n = r->hits.len;
+	int ret = 0;
+
+	r->paused |= m->paused;
+	r->lost |= m->missed != 0;
+	if (m->paused || (m->missed && m->data))
+		ret = latency_edge(l, at, m, HIT_LOST, r);
+	/* as each of its points; of a point with several events it is one of them */
+	for (size_t k = id < v->n_ids && v->first[id] ? v->first[id] - 1 : v->n;
+	     k < v->n && v->v[k].id == id && !ret; k++) {
+		const struct latency_term *term = &l->plan->terms[v->v[k].term];
+
+		if (term->point >= r->points ||
+		    (!term->cancels && term->point == last && term->kind == kind && r->hits.len > n))
+			continue;
+		n = r->hits.len;
+		last = term->point;
+		kind = term->kind;
+		ret = latency_hit(l, at, m, &v->v[k], r);
+	}
+	if (m->gap && !ret)
+		ret = latency_edge(l, at, m, HIT_LOSES, r);
+	if (m->end && !ret)
+		ret = latency_edge(l, at, m, HIT_END, r);
+	return ret;
+}
+
+/* For those of l->group from `from` on and before `to`. */
+static int latency_look(const struct latency *l, size_t from, size_t to, const struct merge_run *records,
+			struct latency_runs *runs)
+{
+	uint32_t all = (uint32_t)((1ull << to) - (1ull << from)), wants;
 	const struct merge_stream *at = NULL;
 	const struct latency_input *v = NULL;
 	uint32_t stream = 0;
 	int ret = 0;
 
-	if (!r)
-		return -ENOMEM;
-	r->hits = run->out;
-	r->points = __atomic_load_n(&l->points, __ATOMIC_RELAXED);
-	r->ready = false;
-	for (size_t i = 0; i < run->records->n && !ret; i++) {
-		const struct merge_record *m = &run->records->v[i];
+	for (size_t k = from; k < to; k++) {
+		runs->v[k].hits.len = 0;
+		runs->v[k].points = __atomic_load_n(&l->group[k]->points, __ATOMIC_RELAXED);
+		runs->v[k].ready = false;
+	}
+	for (const struct merge_record *m = records->v; m < records->v + records->n && !ret; m++) {
 		unsigned int id = timeline_id(m);
 
 		if (!at || m->stream != stream) {
 			stream = m->stream;
 			at = merge_stream(l->t->merge, m);
 			v = &l->v[at->input];
-			if (!__atomic_load_n(&l->started[stream], __ATOMIC_RELAXED))
-				ret = latency_edge(l, at, m, HIT_BEGIN, r);
+			for (size_t k = from; k < to && !ret; k++)
+				if (!__atomic_load_n(&l->group[k]->started[stream], __ATOMIC_RELAXED))
+					ret = latency_edge(l->group[k], at, m, HIT_BEGIN, &runs->v[k]);
 		}
-		r->paused |= m->paused;
-		r->lost |= m->missed != 0;
-		if ((m->paused || (m->missed && m->data)) && !ret)
-			ret = latency_edge(l, at, m, HIT_LOST, r);
-		if (id < v->n_ids && v->first[id] && !ret) {
-			size_t k = v->first[id] - 1;
-			size_t last = SIZE_MAX, n = r->hits->len;
-			unsigned int kind = 0;
+		wants = m->paused || m->missed || m->gap || m->end ? all
+			: id < v->n_ids				   ? v->wants[id] & all
+								   : 0;
+		for (; wants && !ret; wants &= wants - 1) {
+			size_t k = (size_t)__builtin_ctz(wants);
 
-			/* as each of its points; of a point with several events it is one of them */
-			for (; k < v->n && v->v[k].id == id && !ret; k++) {
-				const struct latency_term *term = &l->plan->terms[v->v[k].term];
-
-				if (term->point >= r->points || (!term->cancels && term->point == last &&
-								 term->kind == kind && r->hits->len > n))
-					continue;
-				n = r->hits->len;
-				last = term->point;
-				kind = term->kind;
-				ret = latency_hit(l, at, m, &v->v[k], r);
-			}
+			ret = latency_record(l->group[k], at, m, &runs->v[k]);
 		}
-		if (m->gap && !ret)
-			ret = latency_edge(l, at, m, HIT_LOSES, r);
-		if (m->end && !ret)
-			ret = latency_edge(l, at, m, HIT_END, r);
 	}
 	return ret;
+}
+
+int latency_work(void *ctx, struct pass_run *run)
+{
+	const struct latency *l = ctx;
+	struct latency_runs *runs = run->own;
+
+	if (!runs) {
+		runs = run->own = calloc(1, sizeof(*runs) + l->n_group * sizeof(*runs->v));
+		if (!runs)
+			return -ENOMEM;
+		runs->n = l->n_group;
+	}
+	return latency_look(l, 0, l->n_group, run->records, runs);
 }
 
 /* ---- stretches of lost events by place: a machine, or a CPU ------------------------------------- */
@@ -455,10 +498,12 @@ static int latency_follow(struct latency *l, struct latency_hit *h)
 	return chain_take(l->chain, &h->step);
 }
 
-int latency_after(void *ctx, struct pass_run *run)
+/* What the run has of l->group[k]. */
+static int latency_join_run(struct latency *leader, size_t k, const struct merge_run *records,
+			    struct latency_runs *runs)
 {
-	struct latency *l = ctx;
-	struct latency_run *r = run->own;
+	struct latency *l = leader->group[k];
+	struct latency_run *r = &runs->v[k];
 	struct latency_hit *h;
 	int ret = l->plan->stopped && l->plan->stopped(l->plan->ctx) ? -EINTR : 0;
 
@@ -466,11 +511,10 @@ int latency_after(void *ctx, struct pass_run *run)
 	while (!ret && (r->ready || r->points < l->points)) {
 		if (r->points == l->points)
 			__atomic_store_n(&l->points, l->points + 1, __ATOMIC_RELAXED);
-		run->out->len = 0;
-		ret = latency_work(l, run);
+		ret = latency_look(leader, k, k + 1, records, runs);
 	}
-	h = (void *)run->out->data;
-	for (size_t n = run->out->len / sizeof(*h); n && !ret; n--, h++) {
+	h = (void *)r->hits.data;
+	for (size_t n = r->hits.len / sizeof(*h); n && !ret; n--, h++) {
 		if (!l->surveys)
 			ret = latency_follow(l, h);
 		else if (h->kind != HIT_POINT || !l->plan->terms[h->term].line)
@@ -495,5 +539,15 @@ int latency_after(void *ctx, struct pass_run *run)
 		l->counts[i].keyless += r->counts[i].keyless;
 		r->counts[i] = (struct latency_count){ 0 };
 	}
+	return ret;
+}
+
+int latency_after(void *ctx, struct pass_run *run)
+{
+	struct latency *l = ctx;
+	int ret = 0;
+
+	for (size_t k = 0; k < l->n_group && !ret; k++)
+		ret = latency_join_run(l, k, run->records, run->own);
 	return ret;
 }

@@ -17,6 +17,7 @@ struct latency_input {
 	struct latency_source *v;    /* by event; later points first */
 	size_t n;
 	uint32_t *first; /* by the event's id: 1 + index of its first; 0: none */
+	uint32_t *wants; /* by the event's id: a bit for each of the group that has it as a point */
 	size_t n_ids;
 	bool wanted[2];	 /* events of the kernel, of the hypervisor: which losses matter */
 	uint32_t points; /* a bit for each that it has events of */
@@ -62,6 +63,8 @@ struct latency {
 	uint64_t reach;	       /* see chain_open; 0: bounds do not matter */
 	const char *unbounded; /* see latency_unbounded */
 	struct timeline *t;
+	struct latency *group[LATENCY_GROUP_MAX]; /* itself, and those that joined it: see latency_join */
+	size_t n_group;
 	size_t points; /* of those behind it no event can be in a chain yet; SIZE_MAX: all are looked at */
 	struct chain *chain;
 	struct latency_rows rows;
@@ -85,6 +88,7 @@ struct latency {
 
 int latency_work(void *ctx, struct pass_run *run);
 int latency_after(void *ctx, struct pass_run *run);
+void latency_runs_free(void *own);
 /* After a reading that surveyed them. */
 void lines_settle(struct lines *l);
 /* The losses before the first records. -ENOMEM. */

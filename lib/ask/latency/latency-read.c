@@ -151,7 +151,8 @@ static int latency_terms_open(struct latency *l, const struct log *log)
 		v->matches = calloc(l->plan->n_terms, sizeof(*v->matches));
 		v->n_ids = l->in->v[i].n_known;
 		v->first = calloc(v->n_ids + 1, sizeof(*v->first));
-		if (!v->matches || !v->first)
+		v->wants = calloc(v->n_ids + 1, sizeof(*v->wants));
+		if (!v->matches || !v->first || !v->wants)
 			return -ENOMEM;
 		for (size_t k = 0; k < l->plan->n_terms && !ret; k++)
 			ret = latency_add_term(l, i, k, log);
@@ -304,24 +305,28 @@ static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cp
 	return l->v[input].n || l->plan->queues;
 }
 
-size_t latency_parts(struct latency *l, struct pass_part parts[2])
+void latency_join(struct latency *l, struct latency *other)
 {
-	parts[0] =
-		(struct pass_part){ .ctx = l, .work = latency_work, .after = latency_after, .release = free };
-	if (!l->plan->queues) /* the caller may have room for one */
-		return 1;
-	parts[1] = (struct pass_part){ .ctx = l, .after = queues_after };
-	return 2;
+	for (size_t i = 0; i < l->in->n; i++)
+		for (size_t id = 0; id < l->v[i].n_ids; id++)
+			l->v[i].wants[id] |= (uint32_t)(other->v[i].first[id] != 0) << l->n_group;
+	l->group[l->n_group++] = other;
+}
+
+struct pass_part latency_part(struct latency *l)
+{
+	return (struct pass_part){
+		.ctx = l, .work = latency_work, .after = latency_after, .release = latency_runs_free
+	};
 }
 
 static int latency_pass(struct latency *l)
 {
-	struct pass_part parts[2];
-	size_t n = latency_parts(l, parts);
+	struct pass_part parts[] = { latency_part(l), { .ctx = l, .after = queues_after } };
 
 	for (size_t i = 0; i < l->in->n && !l->plan->queues; i++)
 		merge_events(l->t->merge, i, l->v[i].first, l->v[i].n_ids);
-	return pass_read(l->t, NULL, parts, n);
+	return pass_read(l->t, NULL, parts, l->plan->queues ? 2 : 1);
 }
 
 int latency_survey(struct latency *l)
@@ -418,6 +423,7 @@ int latency_open(struct latency **out, const struct inputs *in, const struct lat
 		latency_close(l);
 		return ret;
 	}
+	latency_join(l, l);
 	*out = l;
 	return 0;
 }
@@ -449,6 +455,7 @@ void latency_close(struct latency *l)
 		free(v->matches);
 		free(v->v);
 		free(v->first);
+		free(v->wants);
 	}
 	free(l->v);
 	for (size_t i = 0; i < l->plan->n_terms; i++)

@@ -215,7 +215,14 @@ int latency_read(struct latency *l, const struct log *log, uint64_t *damaged);
  */
 int latency_survey(struct latency *l);
 int latency_begin(struct latency *l, struct timeline *t);
-size_t latency_parts(struct latency *l, struct pass_part parts[2]);
+/* Of a plan without `queues`. */
+struct pass_part latency_part(struct latency *l);
+/*
+ * Lets the part of l do the other's work, too, at one look at each record: both have begun. Up to
+ * LATENCY_GROUP_MAX share it, l among them.
+ */
+#define LATENCY_GROUP_MAX 32
+void latency_join(struct latency *l, struct latency *other);
 int latency_end(struct latency *l);
 
 /* Chains that began in the row. */

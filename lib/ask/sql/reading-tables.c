@@ -126,11 +126,11 @@ static bool sql_chain_stopped(void *ctx)
 /* All presets. */
 int sql_latency_join(struct sql_insert *in, struct reading *r)
 {
-	struct sql_chains *c = in->job = calloc(PASS_PARTS_MAX, sizeof(*c));
-	struct pass_part parts[2];
+	struct sql_chains *c = in->job = calloc(LATENCY_GROUP_MAX, sizeof(*c));
+	struct latency *first = NULL;
 	int ret = c ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !ret && i < PASS_PARTS_MAX && latency_preset_at(i); i++, c++) {
+	for (size_t i = 0; !ret && i < LATENCY_GROUP_MAX && latency_preset_at(i); i++, c++) {
 		*c = (struct sql_chains){ .in = in, .preset = latency_preset_at(i) };
 		latency_preset_plan(c->preset, r->in, &c->plan);
 		c->plan.queues = false;
@@ -143,9 +143,12 @@ int sql_latency_join(struct sql_insert *in, struct reading *r)
 			continue;
 		c->begun = true;
 		ret = latency_survey(c->latency) ?: latency_begin(c->latency, r->timeline);
-		for (size_t k = latency_parts(c->latency, parts); k-- > 0;)
-			reading_add(r, parts[k]);
+		if (first)
+			latency_join(first, c->latency);
+		first = first ?: c->latency;
 	}
+	if (first)
+		reading_add(r, latency_part(first));
 	return ret;
 }
 
@@ -153,7 +156,7 @@ void sql_latency_end(struct sql_insert *in)
 {
 	struct sql_chains *c = in->job;
 
-	for (size_t i = 0; c && i < PASS_PARTS_MAX; i++) {
+	for (size_t i = 0; c && i < LATENCY_GROUP_MAX; i++) {
 		if (c[i].begun && !in->ret)
 			in->ret = latency_end(c[i].latency);
 		latency_close(c[i].latency);

@@ -84,7 +84,7 @@ static int tail_names(void *ctx, struct pass_run *run)
 int tails_open(struct tail **out, struct reading *r)
 {
 	struct tail *all = *out = calloc(TAILS_MAX, sizeof(*all));
-	struct pass_part parts[2];
+	struct latency *first = NULL;
 	int ret = all ? 0 : -ENOMEM;
 
 	for (size_t p = 0; p < TAILS_MAX && !ret; p++) {
@@ -98,7 +98,7 @@ int tails_open(struct tail **out, struct reading *r)
 			continue;
 		/* device interrupts, for which the files are read twice, are left out */
 		t->plan.without_lines = t->plan.lines;
-		t->plan.lines = false;
+		t->plan.lines = t->plan.queues = false;
 		t->plan.each = tail_take;
 		t->plan.ctx = t;
 		ret = latency_open(&t->latency, r->in, &t->plan, NULL);
@@ -108,13 +108,16 @@ int tails_open(struct tail **out, struct reading *r)
 			continue;
 		}
 		ret = latency_begin(t->latency, r->timeline);
-		for (size_t i = 0, n = latency_parts(t->latency, parts); i < n; i++)
-			reading_add(r, parts[i]);
+		if (first)
+			latency_join(first, t->latency);
+		first = first ?: t->latency;
 		if (p == TAIL_KICK)
 			reading_add(r, (struct pass_part){ .ctx = t,
 							   .steps = STEP_SET(STEP_IRQ_ENTER),
 							   .after = tail_names });
 	}
+	if (first)
+		reading_add(r, latency_part(first));
 	return ret;
 }
 
