@@ -109,6 +109,8 @@ int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 	s->log = log;
 	s->store_room = STORE_BYTES;
 	s->args_id = -1;
+	for (size_t i = 0; i < in->n; i++)
+		s->dated |= in->v[i].time.wall.n || in->v[i].time.date;
 	s->once = (struct log){ sql_log_once, s };
 	ret = steps_open(&s->steps, in) ?: sql_streams_find(s) ?: sql_tasks_read(&s->saved, in);
 	if (ret)

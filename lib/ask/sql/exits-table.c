@@ -79,6 +79,8 @@ static int sql_exit_after(void *ctx, struct pass_run *run)
 	for (const struct step *v = run->steps, *end = v + run->n_steps; v < end && !ret; v++) {
 		uint64_t event = 0;
 
+		if (!(STEP_SET(v->kind) & (EXIT_STEPS | STEPS_LOSSES)))
+			continue;
 		if (v->kind == STEP_KVM_EXIT) {
 			scan->m = &scan->run.v[v->at];
 			event = (uint64_t)sql_id(ID_EVENT, scan->map[v->stream], sql_scan_record(scan));

@@ -76,6 +76,7 @@ struct sql_tasks { /* threads.c; by input and tid */
 };
 
 struct sql {
+	bool dated; /* a file says which time of day it was */
 	sqlite3 *db;
 	const struct inputs *in;
 	const struct log *log;
@@ -210,7 +211,7 @@ static inline int64_t sql_utc(const struct sql *s, size_t input, uint64_t ts, ui
 {
 	uint64_t utc;
 
-	if (!inputs_utc(s->in, &s->in->v[input], ts, &utc, &bound))
+	if (!s->dated || !inputs_utc(s->in, &s->in->v[input], ts, &utc, &bound))
 		return VALUE_NULL;
 	utc = what == SQL_UTC_NS ? utc : bound;
 	return utc <= INT64_MAX ? (int64_t)utc : VALUE_NULL;

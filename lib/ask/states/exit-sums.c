@@ -398,7 +398,7 @@ static bool same_thread(const void *threads, size_t i, const void *wanted)
 int exit_threads_step(struct exit_threads *e, const struct step *s, uint64_t row, struct span *done)
 {
 	const struct exit_thread one = { .buffer = gaps_buffer(&e->gaps, s->stream), .pid = s->pid };
-	uint32_t hash = map_hash((uint64_t)one.buffer << 32 | (uint32_t)one.pid);
+	uint32_t hash;
 	size_t i;
 	int ret;
 
@@ -408,6 +408,7 @@ int exit_threads_step(struct exit_threads *e, const struct step *s, uint64_t row
 				side_lost(&e->v[i].side);
 	if ((s->kind != STEP_KVM_ENTRY && s->kind != STEP_KVM_EXIT) || s->pid < 0)
 		return 0;
+	hash = map_hash((uint64_t)one.buffer << 32 | (uint32_t)one.pid);
 	if (map_reach(&e->by_thread, hash, same_thread, &e->v, &e->n, &one, sizeof(one), &i))
 		return -ENOMEM;
 	ret = step_exit(&e->v[i].side, s, row, done);

@@ -440,7 +440,7 @@ size_t steps_named(const struct steps *s, size_t input, const struct merge_recor
 	const struct step_event *e = id < in->n ? &in->events[id] : NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; e && i < ARRAY_SIZE(e->more); i += 2) {
+	for (size_t i = 0; e && i < ARRAY_SIZE(e->more) && e->more[i].size; i += 2) {
 		const uint8_t *name, *slash;
 		uint64_t pid = step_value(&e->more[i], m);
 		size_t len;

@@ -191,9 +191,15 @@ void parquet_chunk_values(struct parquet_chunk *k, const struct parquet_column *
 		bool null = c->address || (text ? !v[i].text : c->optional && v[i].number == VALUE_NULL);
 
 		end = i + 1;
-		while (end < n && (text ? v[end].text == v[i].text
-					: (v[end].number == VALUE_NULL) == (v[i].number == VALUE_NULL)))
-			end++;
+		if (text)
+			while (end < n && v[end].text == v[i].text)
+				end++;
+		else if (v[i].number == VALUE_NULL)
+			while (end < n && v[end].number == VALUE_NULL)
+				end++;
+		else
+			while (end < n && v[end].number != VALUE_NULL)
+				end++;
 		if (null)
 			parquet_chunk_nulls(k, c, end - i);
 		else if (text)
