@@ -47,6 +47,7 @@ static inline void visit_begin(struct visit *v, const struct span_point *p)
 		.pid = p->pid,
 		.vcpu = p->vcpu,
 		.kind = SPAN_VISIT,
+		.end = SPAN_PAIRED,
 	};
 }
 
