@@ -75,8 +75,8 @@ static void track_give_held(struct states *st, struct state_track *t)
 	t->held.owner = NULL;
 }
 
-/* Emits the open span, which ends at `to`. */
-static void track_emit(struct states *st, struct state_track *t, uint64_t to, const struct state_event *last)
+/* Emits the open span, which ends at `to`; bound: how wrong that can be, ns. */
+static void track_emit(struct states *st, struct state_track *t, uint64_t to, uint64_t bound)
 {
 	uint64_t lost = t->in->lost;
 	struct state_span *span = &t->open;
@@ -84,8 +84,7 @@ static void track_emit(struct states *st, struct state_track *t, uint64_t to, co
 	if (!t->on || span->from >= to)
 		return;
 	span->to = to;
-	span->to_bound = last->kind ? st->cause_bound : 0;
-	span->last = *last;
+	span->to_bound = bound;
 	span->lost = span->state == STATE_UNKNOWN && lost && lost >= span->from;
 	if (t->owner->kind != STATE_OF_GUEST_TASK) {
 		track_give(st, span);
@@ -143,12 +142,11 @@ void state_track_cut(struct states *st, struct state_track *t, uint64_t at, cons
 	struct state_span *s = &t->open;
 
 	track_doubt_held(st, t);
-	track_emit(st, t, at, &st->cause);
+	track_emit(st, t, at, st->cause_bound);
 	s->from = at > s->from ? at : s->from;
 	s->from_bound = t->sure > s->from ? t->sure - s->from : 0;
 	if (s->from_bound < st->cause_bound)
 		s->from_bound = st->cause_bound;
-	s->first = st->cause;
 	state_view_set(s, v);
 }
 
@@ -158,7 +156,7 @@ static void track_show(struct states *st, struct state_track *t, const struct st
 		state_view_set(&t->open, v);
 	else if (!view_same(&t->open, v))
 		state_track_cut(st, t, st->now, v);
-	else if (st->cause.input == t->owner->input)
+	else if (st->cause_input == t->owner->input)
 		track_doubt_held(st, t);
 }
 
@@ -524,7 +522,6 @@ static uint64_t proven_vcpu(const struct state_vcpu *v)
 
 void state_track_end(struct states *st, struct state_track *t)
 {
-	static const struct state_event none;
 	const struct state_input *in = t->in;
 	const struct state_task *task = state_task_find(st, in, t->owner->pid);
 	bool is_vcpu = t->owner->kind == STATE_OF_VCPU;
@@ -541,14 +538,13 @@ void state_track_end(struct states *st, struct state_track *t)
 	if (until > st->now)
 		until = st->now;
 	track_doubt_held(st, t);
-	track_emit(st, t, until, &none);
+	track_emit(st, t, until, 0);
 	track_doubt_held(st, t);
 	state_view_set(&t->open, &unknown_view);
 	if (until > t->open.from) {
 		t->open.from = until;
 		t->open.from_bound = 0;
-		t->open.first = none;
 	}
-	track_emit(st, t, st->now, &none);
+	track_emit(st, t, st->now, 0);
 	track_give_held(st, t);
 }

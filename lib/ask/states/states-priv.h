@@ -130,8 +130,8 @@ struct states {
 	int error;
 	bool begun, ended, without_reasons; /* without_reasons: of any input */
 	uint64_t from, now;
-	struct state_event cause; /* of what changes now */
-	uint64_t cause_bound;
+	uint64_t cause_bound; /* of the time of what changes now: as a span's */
+	uint16_t cause_input; /* the input of that */
 	bool amend; /* what is shown replaces the open span, if that began at amend_from or later */
 	uint64_t amend_from;
 	struct arena arena;

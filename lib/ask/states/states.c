@@ -206,7 +206,7 @@ static inline int step_take(struct states *st, const struct step *s, uint64_t ra
 	} else if (!(kind & STEPS_LOSSES)) {
 		return 0;
 	}
-	st->cause = (struct state_event){ s->ts, s->cpu, s->input, s->buffer, s->kind };
+	st->cause_input = s->input;
 	if (kind & STATE_HYP_KINDS)
 		st->cause_bound = (s->ts - (uint64_t)in->in->time.add) % STATE_HYP_STEP ? 0 : STATE_HYP_STEP;
 	else

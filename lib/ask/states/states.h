@@ -75,14 +75,6 @@ struct state_owner {
 	const char *guest_name; /* NULL: unknown */
 };
 
-/* An event that began or ended a span. */
-struct state_event {
-	uint64_t ts;		/* ns of the host's clock */
-	uint32_t cpu;		/* of its machine */
-	uint16_t input, buffer; /* indices, as merge_stream's */
-	uint8_t kind;		/* enum step_kind; STEP_NONE: none did, as at both ends of the recording */
-};
-
 struct state_span {
 	const struct state_owner *owner; /* good until states_close */
 	/* one after the other without gaps, so that few copies are needed of these (state_view_set) */
@@ -111,7 +103,6 @@ struct state_span {
 	 */
 	uint64_t from_bound, to_bound;
 	bool lost; /* STATE_UNKNOWN: events of its machine were lost meanwhile */
-	struct state_event first, last;
 	uint64_t covered_from, covered_to; /* states_covered() so far */
 };
 
