@@ -22,7 +22,6 @@
 #include "file/dat/page.h"
 #include "nvhe-sim.h"
 #include "record/drain/spool-to-dat.h"
-#include "record/drain/repair.h"
 #include "spool-fixture.h"
 #include "base/files.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "record/drain/repair.h"
+#include "record/drain/spool-to-dat.h"
 #include "file/dat/page.h"
 #include "base/files.h"
 

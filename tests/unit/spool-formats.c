@@ -10,7 +10,6 @@
 #include "base/files.h"
 #include "file/dat/reader.h"
 #include "record/drain/spool-to-dat.h"
-#include "record/drain/system-metadata.h"
 
 #define HEAD                                                                                                 \
 	"name: e\nID: 700\nformat:\n"                                                                        \

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include "file/dat/offset.h"
-#include "record/drain/repair.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/guest/guest.h"
 

@@ -7,9 +7,7 @@
 #include "convert/import/pftrace-priv.h"
 #include "convert/import/import.h"
 #include "file/dat/options.h"
-#include "record/drain/repair.h"
 #include "record/drain/spool-to-dat.h"
-#include "record/drain/system-metadata.h"
 
 #define TEXT_MAX (1u << 20)
 

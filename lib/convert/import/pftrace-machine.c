@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A machine of a Perfetto trace: its buffers, tasks and symbols, in a spool that becomes its file. */
 #include "record/drain/spool-to-dat.h"
-#include "record/drain/system-metadata.h"
 #include "convert/import/pftrace-priv.h"
 
 #define PID_BLOCKS 4096 /* of 1024 tasks: PID_MAX_LIMIT */

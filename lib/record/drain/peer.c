@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 
 #include "record/drain/spool-to-dat.h"
-#include "record/drain/system-metadata.h"
 
 #define PIECE	   (1u << 20) /* bytes, where the stream is copied */
 #define PAUSES_MAX (16u << 20)

@@ -2,7 +2,7 @@
 /* Writes what is or was read from a hypervisor's buffer, text or raw, as full records to the spool. */
 #include "record/hyp/nvhe.h"
 #include "record/drain/remote.h"
-#include "record/drain/repair.h"
+#include "record/drain/spool-to-dat.h"
 
 /* More than the kernel's trace_seq holds: one read takes a whole trace_seq. */
 #define TEXT_CHUNK 65536

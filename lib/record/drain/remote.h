@@ -22,7 +22,7 @@ struct remote {
 	struct source source; /* the remote as the recorder sees it */
 	uint64_t size_kb;     /* per CPU */
 	bool joined;	      /* taken over: it ran before, or held something */
-	atomic_bool early;    /* times need a repair, which writes the pages once more (repair.h) */
+	atomic_bool early;    /* times need a repair, which writes the pages once more (repair.c) */
 	atomic_bool unread;   /* of some CPU neither pages nor text could be read */
 
 	/* private */

@@ -3,10 +3,8 @@
  * Repairs the times of a spool's hypervisor records, plain nVHE's, in three passes over each CPU's
  * pages: finding CNTVOFFs, sharing them between CPUs, and writing.
  */
-#include "record/drain/repair.h"
-
-#include "record/hyp/nvhe.h"
 #include "record/drain/spool-to-dat.h"
+#include "record/hyp/nvhe.h"
 
 #define MARK "hyp_early" /* a text */
 

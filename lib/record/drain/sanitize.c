@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Checks a guest's pages in its spool, and empties or cuts bad ones; marks a recording's missing end. */
-#include "record/drain/repair.h"
+#include "record/drain/spool-to-dat.h"
 
 /* One CPU's pages. */
 struct rewriter {

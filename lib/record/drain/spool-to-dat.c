@@ -114,7 +114,7 @@ static int formats_add_system(struct spool_formats *f, const char *name, size_t 
 	return ret;
 }
 
-/* "SYSTEM LENGTH" lines, each followed by its text (system-metadata.h). */
+/* "SYSTEM LENGTH" lines, each followed by its text (system-metadata.c). */
 static int split_formats(struct spool_formats *f)
 {
 	struct cursor c = cursor_at(f->kept.data, f->kept.len);

@@ -2,6 +2,7 @@
 #ifndef HYPTRACE_SPOOL_TO_DAT_H
 #define HYPTRACE_SPOOL_TO_DAT_H
 
+#include "file/dat/reader.h"
 #include "file/dat/writer.h"
 #include "record/hyp/hypevents.h"
 #include "record/spool/spool.h"
@@ -28,7 +29,7 @@ struct dat_from_spool_opts {
  * The text "options" holds further options as they stand in the file: u16 id, u32 length, bytes.
  *
  * Writes the output (base/outfile.h). Existing texts "stat.N.C" give CPUSTAT. A spool that needs it is
- * repaired before (repair.h). On error there is no output, and nothing is lost of the spool.
+ * repaired before (repair.c, below). On error there is no output, and nothing is lost of the spool.
  */
 int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
 
@@ -46,7 +47,7 @@ void dat_job_close(struct dat_job *j);
 
 /*
  * The event formats of a spool as its file will have them: the texts of tracefs
- * (system-metadata.h), then the hypervisor's, rewritten (below).
+ * (system-metadata.c, below), then the hypervisor's, rewritten (below).
  */
 struct spool_formats {
 	struct dat_system *systems; /* "ftrace" first, when there */
@@ -86,7 +87,7 @@ int remote_events_load(struct hypevents *e, const struct spool *spool);
 
 /*
  * Format texts for the file: the hypervisor's events, hyp_unknown, and hyp_cntvoff,
- * our own record of what a plain-nVHE host shows of a vCPU's CNTVOFF (repair.h):
+ * our own record of what a plain-nVHE host shows of a vCPU's CNTVOFF (repair.c):
  * "vcpu=87 offset=9947588488 low=9947373488 high=9947588488" (ns).
  */
 size_t remote_n_formats(const struct hypevents *e);
@@ -142,5 +143,92 @@ struct hyp_pids;
 int hyp_pids_open(struct hyp_pids **out, const struct spool *spool, const struct dat_file *file,
 		  struct dat_buffer *b);
 void hyp_pids_close(struct hyp_pids *p); /* takes NULL */
+
+/* ---- system-metadata.c -------------------------------------------------------------------------- */
+
+/*
+ * Copies the texts that a trace.dat needs from tracefs and /proc to the spool.
+ *
+ * Before the recording: header_page, header_event, and "formats": for each event a line "SYSTEM LENGTH" and
+ * the format text, the ftrace system first. After it: kallsyms.zst (u32 length, and the text as a zstd frame;
+ * or kallsyms, of another trace.dat), printk_formats, saved_cmdlines.
+ */
+
+/* Adds an event's to the text "formats". */
+void formats_add(struct buf *formats, const char *system, const void *format, size_t len);
+/*
+ * header_page, header_event and formats. systems: those with recorded events.
+ * *max_id: the largest id among the formats. 0 or -errno, which is logged.
+ */
+int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spool *spool,
+		    unsigned int *max_id, const struct log *log);
+/* printk_formats, saved_cmdlines. What cannot be read is left out with a warning; -ENOSPC: no room for it. */
+int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log);
+/* kallsyms of the kernel itself: root/proc/kallsyms; root may be NULL. As collect_names(). */
+int collect_symbols(struct spool *spool, const char *root, const struct log *log);
+/* Appends "pid comm" lines from /proc for those pids that saved_cmdlines lacks. 0 or -errno. */
+int collect_pids(struct spool *spool, const int *pids, size_t n);
+/*
+ * A sample of the time of day by the spool's clock (options.h) into its text "wall": the first one stays, the
+ * next replaces the last one. Nothing where that clock is none of the system's. 0 or -errno.
+ */
+int collect_wall(struct spool *spool);
+
+/*
+ * The texts and options of a trace.dat into the spool, as dat_from_spool() takes them. Options are kept in
+ * the text "options": for each u16 id, u32 length, bytes; not those that leave_out names. 0 or -errno.
+ */
+int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id));
+
+/* ---- repair.c ----------------------------------------------------------------------------------- */
+
+/*
+ * On a plain-nVHE host the kernel's times of hypervisor records are off by a vCPU's CNTVOFF while it is
+ * loaded (nvhe.h). The spool keeps them as the kernel gave them. Once all is drained they are repaired by
+ * what the whole recording shows, and hyp_cntvoff records (above) are put in.
+ *
+ * Bounds of the recording, boot clock ns, are keys of the session file where they
+ * are known: hyp_from (tracing was about to be switched on) and hyp_to (it was off).
+ */
+
+/* Marks the spool: its hypervisor's times need repair. From any thread; 0 or -errno. */
+int spool_want_repair(struct spool *spool);
+bool spool_wants_repair(const struct spool *spool);
+/*
+ * Rewrites the pages of a marked spool's hypervisor, all or none (spool_rewrite_*).
+ * Without effect on one that is not marked, or is repaired already. 0 or -errno: the
+ * pages are as they were, and it can be tried again.
+ */
+int spool_repair(struct spool *spool, const struct log *log);
+
+/* ---- sanitize.c --------------------------------------------------------------------------------- */
+
+/*
+ * Pages that came from a guest's agent are foreign, and one that contradicts
+ * itself would spoil the file: trace-cmd and KernelShark refuse to read it at all.
+ */
+
+struct sanitized {
+	uint64_t events;  /* that the file will show */
+	uint64_t lost;	  /* by the pages; a loss of unknown number counts as 1 */
+	uint64_t unknown; /* such losses */
+	uint64_t bad;	  /* pages emptied, or cut short */
+};
+
+/*
+ * Checks the pages of a spool's buffer, in place: a page with an impossible header is emptied, one
+ * with an impossible event is cut before it, and the next page states that events were lost. A
+ * partial page at the end is dropped. Safe to repeat, and to be killed half-way. 0 or -errno.
+ */
+int sanitize_buffer(const struct spool *s, size_t buffer, struct sanitized *out);
+/* All buffers of a spool that a guest filled; logs how many pages made no sense, and errors. 0 or -errno. */
+int sanitize_spool(const struct spool *s, const struct log *log);
+/*
+ * The last events of a CPU are missing: adds an empty page, if it has any, which states that events were lost
+ * after them. 0 or -errno.
+ */
+int spool_mark_cut(const struct spool *s, size_t buffer, unsigned int cpu);
+/* ... of all CPUs: the recording ended before its buffers were empty. */
+int spool_mark_all_cut(const struct spool *s);
 
 #endif

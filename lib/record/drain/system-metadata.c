@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Texts into the spool: event formats, symbols and names, of tracefs and /proc or of another trace.dat. */
-#include "record/drain/system-metadata.h"
+#include "record/drain/spool-to-dat.h"
 
 #include <zstd.h>
 

@@ -4,7 +4,6 @@
 
 #include "base/cursor.h"
 #include "record/drain/spool-to-dat.h"
-#include "record/drain/system-metadata.h"
 #include "record/marks/rings.h"
 
 struct mark_record {

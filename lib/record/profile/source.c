@@ -3,7 +3,7 @@
 
 #include "record/hyp/hypevents.h"
 #include "record/profile/profile.h"
-#include "record/drain/system-metadata.h"
+#include "record/drain/spool-to-dat.h"
 
 static const char *const profile_formats[PROFILE_EVENTS] = {
 	"\tfield:int tgid;\toffset:8;\tsize:4;\tsigned:1;\n"

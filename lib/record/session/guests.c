@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 
 #include "record/session/guests.h"
-#include "record/drain/repair.h"
 #include "base/outfile.h"
 
 /* A guest's default events: tasks that run, and their wake-ups. */

@@ -9,7 +9,6 @@
 #include <sys/utsname.h>
 
 #include "base/escape.h"
-#include "record/drain/system-metadata.h"
 #include "record/session/session-priv.h"
 #include "record/tracefs/dir.h"
 

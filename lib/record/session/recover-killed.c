@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finishes what a killed recorder left: drains the buffers, puts tracefs back, writes the file. */
-#include "record/drain/system-metadata.h"
-#include "record/drain/repair.h"
 #include "record/session/session-priv.h"
 #include "record/tracefs/dir.h"
 

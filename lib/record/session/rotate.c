@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A long recording's files: their time, their writing, pages that no longer count, and requests for one. */
-#include "record/drain/repair.h"
-#include "record/drain/system-metadata.h"
 #include "record/session/session-priv.h"
 
 /* One CPU of one buffer. */

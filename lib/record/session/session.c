@@ -8,8 +8,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include "record/drain/repair.h"
-#include "record/drain/system-metadata.h"
 #include "record/session/session-priv.h"
 
 /*

@@ -110,7 +110,7 @@ int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu);
  * then spool_rewrite_end makes all of them hold at once. What a kill leaves before that is dropped by the
  * next spool_rewrite_begin. Once for each purpose, of buffers of its own. 0, a descriptor, or -errno.
  */
-#define SPOOL_REPAIRED "rewritten" /* record/drain/repair.h */
+#define SPOOL_REPAIRED "rewritten" /* record/drain/repair.c */
 #define SPOOL_JOINED   "joined"	   /* record/marks/rings.h */
 int spool_rewrite_begin(struct spool *s);
 int spool_rewrite_fd(const struct spool *s, size_t buffer, unsigned int cpu);
