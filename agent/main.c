@@ -15,7 +15,6 @@
 #include "agent.h"
 #include "base/shim.h"
 #include "base/signals.h"
-#include "record/tracefs/dir.h"
 
 /*
  * Rights after start: the user's own right to tracefs's files, CAP_SYSLOG, without which /proc/kallsyms shows

@@ -8,7 +8,6 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "record/tracefs/dir.h"
 #include "record/clock/counter.h"
 
 /*

@@ -5,7 +5,6 @@
 #include "base/answer.h"
 #include "record/guest/guest.h"
 #include "record/drain/remote.h"
-#include "record/tracefs/dir.h"
 #include "cmd.h"
 
 /* Each part is a table of the answer; for people it is written by hand. */

@@ -11,7 +11,7 @@
 #include "base/answer.h"
 #include "base/clock.h"
 #include "base/signals.h"
-#include "record/tracefs/dir.h"
+#include "record/tracefs/undo.h"
 #include "record/watch/watcher.h"
 
 /* Dumps of --dump-when. */

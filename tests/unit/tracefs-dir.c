@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Where tracefs is: by what is given, and by the text of /proc/self/mountinfo. */
-#include "record/tracefs/dir.h"
+#include "record/tracefs/undo.h"
 #include "base/array.h"
 
 #include <setjmp.h>

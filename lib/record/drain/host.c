@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A buffer of the host's tracefs as a source for the recorder. */
 #include "record/drain/source.h"
-#include "record/tracefs/dir.h"
+#include "record/tracefs/undo.h"
 
 struct host {
 	struct source source;

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "record/drain/remote.h"
 #include "record/drain/spool-to-dat.h"
-#include "record/tracefs/dir.h"
 
 static bool is_system(const struct remote *r, const char *pattern)
 {

@@ -10,7 +10,6 @@
 
 #include "base/escape.h"
 #include "record/session/session-priv.h"
-#include "record/tracefs/dir.h"
 
 #define PERF_MS	 60000 /* it copies the program */
 #define PERF_MAX (64u << 10)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finishes what a killed recorder left: drains the buffers, puts tracefs back, writes the file. */
 #include "record/session/session-priv.h"
-#include "record/tracefs/dir.h"
 
 /*
  * A path that leads out of tracefs, or a source that writes pages of another size than

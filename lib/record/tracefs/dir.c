@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The tracing directory: where it is, and how many CPUs it has. */
-#include "record/tracefs/dir.h"
+#include "record/tracefs/undo.h"
 
 #include <linux/magic.h>
 #include <sys/mount.h>

@@ -5,8 +5,6 @@
 #include <fnmatch.h>
 #include <regex.h>
 
-#include "record/tracefs/dir.h"
-
 /* ---- events ---- */
 
 /* A name of the plan stands for a path below events/: an event ("kvm/kvm_exit"), or a system ("kvm"). */

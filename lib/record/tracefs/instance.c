@@ -4,8 +4,6 @@
 
 #include <stdarg.h>
 
-#include "record/tracefs/dir.h"
-
 #define TEXT_MAX      (1u << 20)
 #define SET_EVENT_MAX (16u << 20)
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Instance that records when the triggers of regions switched tracing on and off. */
 #include "file/dat/page.h"
-#include "record/tracefs/dir.h"
 #include "record/tracefs/instance.h"
 
 #define WATCH_KB   "512"   /* of each CPU: some thousand events */

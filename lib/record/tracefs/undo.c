@@ -2,7 +2,6 @@
 /* Changes tracefs, and puts it back: each old value is in the journal before the new one is written. */
 #include "record/tracefs/undo.h"
 #include "record/plan/plan.h"
-#include "record/tracefs/dir.h"
 #include "base/cursor.h"
 
 #include <sys/file.h>
