@@ -4,7 +4,6 @@
 
 #include "sync/evidence.h"
 #include "record/drain/source.h"
-#include "record/spool/spool.h"
 #include "file/wire/transport.h"
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The threads that drain sources into the spool: how they start, count and end. */
-#include "record/drain/recorder.h"
+#include "record/drain/source.h"
 
 #include <pthread.h>
 #include <sched.h>

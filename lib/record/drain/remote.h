@@ -7,7 +7,6 @@
 #include "record/hyp/hypevents.h"
 #include "record/plan/plan.h"
 #include "record/drain/source.h"
-#include "record/spool/spool.h"
 #include "record/tracefs/undo.h"
 
 /*

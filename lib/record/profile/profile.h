@@ -6,7 +6,6 @@
 #include <pthread.h>
 
 #include "record/drain/source.h"
-#include "record/spool/spool.h"
 
 /*
  * Samples of all CPUs (record --profile), by the kernel's perf events, as the records below: each CPU's

@@ -4,7 +4,6 @@
 
 #include "record/guest/guest.h"
 #include "record/drain/peer.h"
-#include "record/drain/recorder.h"
 #include "record/drain/spool-to-dat.h"
 #include "record/session/session.h"
 #include "base/workers.h"
