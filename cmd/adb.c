@@ -12,14 +12,29 @@
 #include "base/outfile.h"
 #include "base/signals.h"
 
-/* A phone, as Android's adb reaches it. */
-struct adb {
-	const char *serial; /* NULL: adb's choice */
-	int stop_fd;	    /* of stop_signals(); */
+#define STATIC_NAME "hyptrace-arm64"
+
+/* One command on the phone. */
+struct adb_job {
+	/* options */
+	const char *serial; /* of the phone; NULL: adb's choice */
+	const char *given;  /* the static file, NULL: to be found */
+	const char *parent; /* of the directory of this run */
+	bool quiet;
+	int stop_fd; /* of stop_signals() */
 	const struct log *log;
+	char *file;	     /* the static one, here */
+	char *dir;	     /* of this run, on the phone; NULL: not made */
+	const char *command; /* of hyptrace */
+	struct buf args;     /* its arguments, quoted */
+	/* record: */
+	const char *output, *config;
+	char base[256]; /* the last part of the output's name */
+	size_t fetched; /* files */
+	bool left;	/* the phone has something that is not here */
 };
 
-static int adb_shell(const struct adb *a, const char *line, const char *on_stop, struct buf *out);
+static int adb_shell(const struct adb_job *j, const char *line, const char *on_stop, struct buf *out);
 
 #define WORDS_MAX  16
 #define OUTPUT_MAX (64u << 10)
@@ -38,14 +53,14 @@ static bool adb_read(int *fd, struct buf *out)
 	return n > 0;
 }
 
-static int adb_wait(const struct adb *a, pid_t pid, const char *on_stop, int *fd, struct buf *out)
+static int adb_wait(const struct adb_job *j, pid_t pid, const char *on_stop, int *fd, struct buf *out)
 {
 	struct signalfd_siginfo info;
 	bool ended = false;
 	int status;
 
 	while (waitpid(pid, &status, WNOHANG) != pid) {
-		struct pollfd p[2] = { { .fd = a->stop_fd, .events = POLLIN },
+		struct pollfd p[2] = { { .fd = j->stop_fd, .events = POLLIN },
 				       { .fd = *fd, .events = POLLIN } };
 
 		if (poll(p, 2, LOOK_MS) <= 0)
@@ -54,13 +69,13 @@ static int adb_wait(const struct adb *a, pid_t pid, const char *on_stop, int *fd
 			adb_read(fd, out);
 		if (!p[0].revents)
 			continue;
-		while (read(a->stop_fd, &info, sizeof(info)) > 0)
+		while (read(j->stop_fd, &info, sizeof(info)) > 0)
 			;
 		ended = !on_stop;
 		if (!on_stop)
 			kill(pid, SIGTERM);
-		else if (adb_shell(a, on_stop, NULL, NULL))
-			log_err(a->log, "the recorder on the phone could not be stopped: Ctrl-C tries again");
+		else if (adb_shell(j, on_stop, NULL, NULL))
+			log_err(j->log, "the recorder on the phone could not be stopped: Ctrl-C tries again");
 	}
 	while (adb_read(fd, out))
 		;
@@ -72,7 +87,7 @@ static int adb_wait(const struct adb *a, pid_t pid, const char *on_stop, int *fd
  * 64 KiB). At a signal the line on_stop is run in the phone's shell, as often as one comes;
  * NULL: adb is ended. Returns its exit status (128 + signal), or -errno: -EINTR if it was ended.
  */
-static int adb_run(const struct adb *a, const char *const *words, const char *on_stop, struct buf *out)
+static int adb_run(const struct adb_job *j, const char *const *words, const char *on_stop, struct buf *out)
 {
 	const char *argv[WORDS_MAX + 4] = { "adb" };
 	int p[2] = { -1, -1 }, ret;
@@ -83,59 +98,35 @@ static int adb_run(const struct adb *a, const char *const *words, const char *on
 		return -errno;
 	if (out) /* adb may leave a server behind that holds the other end */
 		fcntl(p[0], F_SETFL, O_NONBLOCK);
-	if (a->serial) {
+	if (j->serial) {
 		argv[n++] = "-s";
-		argv[n++] = a->serial;
+		argv[n++] = j->serial;
 	}
 	for (; *words && n < WORDS_MAX; words++)
 		argv[n++] = *words;
 	ret = program_spawn(argv, p[1], false, &pid);
 	fd_close(&p[1]);
-	ret = ret ?: adb_wait(a, pid, on_stop, &p[0], out);
+	ret = ret ?: adb_wait(j, pid, on_stop, &p[0], out);
 	fd_close(&p[0]);
 	return ret;
 }
 
 /* The same for `adb shell`. */
-static int adb_shell(const struct adb *a, const char *line, const char *on_stop, struct buf *out)
+static int adb_shell(const struct adb_job *j, const char *line, const char *on_stop, struct buf *out)
 {
 	const char *words[] = { "shell", line, NULL };
 
-	return adb_run(a, words, on_stop, out);
+	return adb_run(j, words, on_stop, out);
 }
 
-#define STATIC_NAME "hyptrace-arm64"
-
-struct adb_opts {
-	const char *serial, *file, *dir;
-	bool quiet;
-};
-
-/* One command on the phone. */
-struct adb_job {
-	struct adb adb;
-	bool quiet;
-	const struct log *log;
-	char *file;	     /* the static one, here */
-	char *dir;	     /* of this run, on the phone; NULL: not made */
-	const char *command; /* of hyptrace */
-	struct buf args;     /* its arguments, quoted */
-	/* record: */
-	const char *output, *config;
-	char base[256]; /* the last part of the output's name */
-	size_t fetched; /* files */
-	bool left;	/* the phone has something that is not here */
-};
+#define ADB(field) .off = offsetof(struct adb_job, field)
 
 static const struct opt adb_rows[] = {
-	OPT('s', NULL, "SERIAL", "of the phone, where there are several", opts_set_text,
-	    .off = offsetof(struct adb_opts, serial)),
+	OPT('s', NULL, "SERIAL", "of the phone, where there are several", opts_set_text, ADB(serial)),
 	OPT(0, "file", "FILE", "the static file for the phone (" STATIC_NAME " next to this program)",
-	    opts_set_text, .off = offsetof(struct adb_opts, file)),
-	OPT(0, "dir", "DIR", "where to work on the phone (/data/local/tmp)", opts_set_text,
-	    .off = offsetof(struct adb_opts, dir)),
-	OPT('q', "quiet", NULL, "errors only, here and there", opts_set_flag,
-	    .off = offsetof(struct adb_opts, quiet)),
+	    opts_set_text, ADB(given)),
+	OPT(0, "dir", "DIR", "where to work on the phone (/data/local/tmp)", opts_set_text, ADB(parent)),
+	OPT('q', "quiet", NULL, "errors only, here and there", opts_set_flag, ADB(quiet)),
 	OPT_HELP,
 };
 
@@ -242,16 +233,16 @@ static int adb_unreached(const struct adb_job *j, int ret)
 }
 
 /* Checks the phone's answer, which is uid, machine and directory, and keeps the directory. */
-static int adb_prepare(struct adb_job *j, const char *dir)
+static int adb_prepare(struct adb_job *j)
 {
 	struct buf line = { 0 }, said = { 0 };
 	struct strlist lines = { 0 };
 	int ret;
 
 	buf_addstr(&line, "id -u; uname -m; [ \"$(id -u) $(uname -m)\" != '0 aarch64' ] || mktemp -d");
-	shell_quote(&line, dir);
+	shell_quote(&line, j->parent);
 	buf_addstr(&line, "/hyptrace.XXXXXX");
-	ret = buf_str(&line) ? adb_shell(&j->adb, buf_str(&line), NULL, &said) : -ENOMEM;
+	ret = buf_str(&line) ? adb_shell(j, buf_str(&line), NULL, &said) : -ENOMEM;
 	/* without an answer adb itself has failed, with a message */
 	if (ret && (ret < 0 || !said.len)) {
 		ret = adb_unreached(j, ret);
@@ -273,8 +264,9 @@ static int adb_prepare(struct adb_job *j, const char *dir)
 			lines.v[0]);
 	else if (strcmp(lines.v[1], "aarch64"))
 		log_err(j->log, "the phone is '%s', and hyptrace for it is aarch64 (arm64)", lines.v[1]);
-	else if (lines.n != 3 || strncmp(lines.v[2], dir, strlen(dir)) || !strstr(lines.v[2], "/hyptrace."))
-		log_err(j->log, "cannot make a directory in '%s' on the phone", dir);
+	else if (lines.n != 3 || strncmp(lines.v[2], j->parent, strlen(j->parent)) ||
+		 !strstr(lines.v[2], "/hyptrace."))
+		log_err(j->log, "cannot make a directory in '%s' on the phone", j->parent);
 	else
 		ret = (j->dir = strdup(lines.v[2])) ? 0 : -ENOMEM;
 out:
@@ -289,7 +281,7 @@ static int adb_push(struct adb_job *j, const char *from, const char *name)
 	char *to = str_printf("%s/%s", j->dir, name);
 	const char *words[] = { "push", from, to, NULL };
 	struct buf said = { 0 }; /* how fast it was */
-	int ret = to ? adb_run(&j->adb, words, NULL, &said) : -ENOMEM;
+	int ret = to ? adb_run(j, words, NULL, &said) : -ENOMEM;
 
 	if (ret > 0)
 		ret = log_fail(j->log, -EIO, "adb cannot copy '%s' to the phone", from);
@@ -307,7 +299,7 @@ static int adb_there(struct adb_job *j, const char *before, const char *behind, 
 	buf_addstr(&line, before);
 	shell_quote(&line, j->dir);
 	buf_addstr(&line, behind);
-	ret = buf_str(&line) ? adb_shell(&j->adb, buf_str(&line), NULL, out) : -ENOMEM;
+	ret = buf_str(&line) ? adb_shell(j, buf_str(&line), NULL, out) : -ENOMEM;
 	buf_release(&line);
 	return ret;
 }
@@ -333,7 +325,7 @@ static int adb_run_there(struct adb_job *j)
 	shell_quote(&stop, j->dir);
 	buf_addstr(&stop, " && kill -INT \"$(cat pid)\"");
 	ret = buf_str(&line) && buf_str(&stop) && !j->args.bad
-		      ? adb_shell(&j->adb, buf_str(&line), buf_str(&stop), NULL)
+		      ? adb_shell(j, buf_str(&line), buf_str(&stop), NULL)
 		      : -ENOMEM;
 	buf_release(&line);
 	buf_release(&stop);
@@ -348,7 +340,7 @@ static int adb_fetch(struct adb_job *j, const char *name)
 	char *part = str_printf("%.*s%s.part", (int)dir, j->output, name);
 	const char *words[] = { "pull", from, part, NULL };
 	struct buf said = { 0 };
-	int ret = from && to && part ? adb_run(&j->adb, words, NULL, &said) : -ENOMEM;
+	int ret = from && to && part ? adb_run(j, words, NULL, &said) : -ENOMEM;
 
 	if (!ret && rename(part, to) < 0)
 		ret = -errno;
@@ -366,9 +358,9 @@ static int adb_fetch(struct adb_job *j, const char *name)
 }
 
 /* Returns what to exit with. */
-static int adb_job_run(struct adb_job *j, const char *dir)
+static int adb_job_run(struct adb_job *j)
 {
-	int status, ret = adb_prepare(j, dir) ?: adb_push(j, j->file, "hyptrace");
+	int status, ret = adb_prepare(j) ?: adb_push(j, j->file, "hyptrace");
 
 	if (!ret && j->config)
 		ret = adb_push(j, j->config, "config");
@@ -418,14 +410,13 @@ int cmd_adb(int argc, char **argv)
 {
 	struct console console = { 0 };
 	struct log log = console_as_log(&console);
-	struct adb_opts o = { .dir = "/data/local/tmp" };
-	struct adb_job j = { .log = &log, .output = "trace.dat" };
+	struct adb_job j = { .parent = "/data/local/tmp", .log = &log, .output = "trace.dat" };
 	int ret;
 
-	if (!command_words(&adb_table, &argc, argv, &o, 1, INT_MAX, &ret))
+	if (!command_words(&adb_table, &argc, argv, &j, 1, INT_MAX, &ret))
 		return ret;
-	j.quiet = console.quiet = o.quiet;
-	if (o.quiet)
+	console.quiet = j.quiet;
+	if (j.quiet)
 		shell_quote(&j.args, "-q");
 	j.command = argv[1];
 	if (!strcmp(j.command, "record")) {
@@ -441,10 +432,10 @@ int cmd_adb(int argc, char **argv)
 		ret = EXIT_USAGE;
 		goto out;
 	}
-	j.adb = (struct adb){ .serial = o.serial, .stop_fd = stop_signals(), .log = &log };
-	j.file = adb_find_file(o.file, &log);
-	ret = j.adb.stop_fd >= 0 && j.file ? adb_job_run(&j, o.dir) : EXIT_FAILED;
-	fd_close(&j.adb.stop_fd);
+	j.stop_fd = stop_signals();
+	j.file = adb_find_file(j.given, &log);
+	ret = j.stop_fd >= 0 && j.file ? adb_job_run(&j) : EXIT_FAILED;
+	fd_close(&j.stop_fd);
 out:
 	buf_release(&j.args);
 	free(j.file);

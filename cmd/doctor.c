@@ -12,17 +12,14 @@
 #define DOCTOR_PROBE_MS 1000
 #define MODULES_MAX	(16u << 20)
 
-struct doctor_opts {
+struct doctor {
+	/* options */
 	bool quiet, check;
 	enum answer_form form;
 	uint32_t port;
-};
-
-struct doctor {
 	const char *root;
 	int root_fd; /* of root, or of / */
 	int tracing; /* -1: there is none */
-	uint32_t port;
 	struct answer answer;
 	struct strlist defaults;
 	struct strlist asked; /* --check: keys of findings that must be there; empty: all */
@@ -271,17 +268,17 @@ static int doctor_guests(struct doctor *d)
 	return 0;
 }
 
+#define DOCTOR(field) .off = offsetof(struct doctor, field)
+
 static const struct opt doctor_options[] = {
-	OPT('p', "port", "PORT", "where guests' agents listen (823)", set_agent_port,
-	    .off = offsetof(struct doctor_opts, port)),
-	OPT_JSON("for programs", .off = offsetof(struct doctor_opts, form)),
-	OPT_CSV("the same; each line begins with its table", .off = offsetof(struct doctor_opts, form)),
+	OPT('p', "port", "PORT", "where guests' agents listen (823)", set_agent_port, DOCTOR(port)),
+	OPT_JSON("for programs", DOCTOR(form)),
+	OPT_CSV("the same; each line begins with its table", DOCTOR(form)),
 	OPT('c', "check", NULL,
 	    "exit status 1 when something is missing; with KEYs (tracing hyp kvm\n"
 	    "sched functions probes profile vsock clocks, or guests' names), of these",
-	    opts_set_flag, .off = offsetof(struct doctor_opts, check)),
-	OPT('q', "quiet", NULL, "errors only, and no advice on the next step", opts_set_flag,
-	    .off = offsetof(struct doctor_opts, quiet)),
+	    opts_set_flag, DOCTOR(check)),
+	OPT('q', "quiet", NULL, "errors only, and no advice on the next step", opts_set_flag, DOCTOR(quiet)),
 	OPT_HELP,
 };
 
@@ -297,25 +294,23 @@ const struct opts_table doctor_table = {
 
 int cmd_doctor(int argc, char **argv)
 {
-	struct doctor_opts o = { .port = GUEST_PORT };
 	struct buf text = { 0 }, next = { 0 };
-	struct doctor d = { .root = getenv("HYPTRACE_ROOT") ?: "", .tracing = -1 };
+	struct doctor d = { .port = GUEST_PORT, .root = getenv("HYPTRACE_ROOT") ?: "", .tracing = -1 };
 	int ret;
 
-	if (!command_words(&doctor_table, &argc, argv, &o, 0, INT_MAX, &ret))
+	if (!command_words(&doctor_table, &argc, argv, &d, 0, INT_MAX, &ret))
 		return ret;
-	if (argc > 1 && !o.check) {
+	if (argc > 1 && !d.check) {
 		fprintf(stderr, "hyptrace: doctor takes no '%s' without --check\n", ESCAPED(argv[1]));
 		return EXIT_USAGE;
 	}
 	d.asked = (struct strlist){ .v = argv + 1, .n = (size_t)argc - 1 };
-	d.port = o.port;
 	d.root_fd = open(*d.root ? d.root : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d.root_fd < 0) {
 		ret = -errno;
 		goto out;
 	}
-	answer_begin(&d.answer, o.form, &text);
+	answer_begin(&d.answer, d.form, &text);
 	d.answer.indented = true;
 	doctor_host(&d);
 	ret = d.tracing < 0 ? 0 : defaults_host(&d.defaults, d.tracing);
@@ -323,9 +318,9 @@ int cmd_doctor(int argc, char **argv)
 	buf_addstr(&next, "hyptrace");
 	for (size_t i = 0; i < d.defaults.n; i++)
 		buf_printf(&next, " %s", d.defaults.v[i]);
-	if (d.tracing >= 0 && o.form == ANSWER_JSON)
+	if (d.tracing >= 0 && d.form == ANSWER_JSON)
 		json_key_str(&d.answer.json, "next", buf_str(&next));
-	else if (d.tracing >= 0 && !o.quiet)
+	else if (d.tracing >= 0 && !d.quiet)
 		answer_text(&d.answer, "next: %s\n", ESCAPED(buf_str(&next)));
 	answer_end(&d.answer);
 	ret = ret ?: buf_status(&text);
@@ -347,7 +342,7 @@ out:
 			d.missing++;
 		}
 	strlist_release(&d.seen);
-	if (o.check && d.missing)
+	if (d.check && d.missing)
 		ret = -ENOENT;
 	return ret || d.tracing < 0 ? EXIT_FAILED : EXIT_OK;
 }
