@@ -9,11 +9,15 @@
 
 /* Each part is a table of the answer; for people it is written by hand. */
 struct list {
+	/* options */
+	bool guests, buffers, events, verbose, quiet;
+	enum answer_form form;
+	const char *glob;
+	uint32_t probe; /* port on which to look for an agent; 0: do not */
 	struct answer answer;
 	struct buf text;
 	const char *root; /* prefix of /proc and the like, "" */
 	int tracing;	  /* the tracing directory, or -1 */
-	uint32_t probe;	  /* port on which to look for an agent; 0: do not */
 	const struct log *log;
 };
 
@@ -266,9 +270,9 @@ out:
 	return ret;
 }
 
-static void show_event(struct list *l, const char *glob, const char *buffer, const char *system,
-		       const char *event)
+static void show_event(struct list *l, const char *buffer, const char *system, const char *event)
 {
+	const char *glob = l->glob;
 	char full[520];
 
 	snprintf(full, sizeof(full), "%s:%s", system, event);
@@ -279,8 +283,8 @@ static void show_event(struct list *l, const char *glob, const char *buffer, con
 		   (struct answer_cell[]){ CELL_WORD(buffer), CELL_WORD(system), CELL_WORD(event) });
 }
 
-/* glob: NULL counts them only. Matches "event", "system" or "system:event". */
-static int list_events(struct list *l, const char *glob)
+/* l->glob: NULL counts them only. Matches "event", "system" or "system:event". */
+static int list_events(struct list *l)
 {
 	const char *hyp = l->tracing < 0 ? NULL : remote_find(l->tracing);
 	static const struct answer_column available[] = { { "hypervisor", NULL, ANSWER_COUNT },
@@ -298,7 +302,7 @@ static int list_events(struct list *l, const char *glob)
 	if (ret && ret != -ENOENT)
 		goto out;
 	ret = 0;
-	if (!glob) {
+	if (!l->glob) {
 		answer_object(&l->answer, "events_available", available, ARRAY_SIZE(available),
 			      (struct answer_cell[]){ CELL_N(hyp_names.n), CELL_N(host_names.n) });
 		if (l->tracing >= 0)
@@ -309,14 +313,14 @@ static int list_events(struct list *l, const char *glob)
 	}
 	answer_table(&l->answer, "events", NULL, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < hyp_names.n; i++)
-		show_event(l, glob, "hypervisor", basename(hyp), hyp_names.v[i]);
+		show_event(l, "hypervisor", basename(hyp), hyp_names.v[i]);
 	for (size_t i = 0; i < host_names.n; i++) {
 		char *colon = strchr(host_names.v[i], ':');
 
 		if (!colon)
 			continue;
 		*colon = 0;
-		show_event(l, glob, "host", host_names.v[i], colon + 1);
+		show_event(l, "host", host_names.v[i], colon + 1);
 	}
 	answer_table_end(&l->answer);
 out:
@@ -325,23 +329,16 @@ out:
 	return ret;
 }
 
-struct list_opts {
-	bool guests, buffers, events, verbose, quiet;
-	enum answer_form form;
-	const char *glob;
-	uint32_t probe;
-};
-
 static int take_glob(void *ctx, const struct opt *row, const char *arg, struct opts_error *err)
 {
-	struct list_opts *o = ctx;
+	struct list *l = ctx;
 
-	o->events = true;
-	o->glob = arg ? arg : "*";
+	l->events = true;
+	l->glob = arg ? arg : "*";
 	return 0;
 }
 
-#define LIST(field) .off = offsetof(struct list_opts, field)
+#define LIST(field) .off = offsetof(struct list, field)
 
 static const struct opt list_rows[] = {
 	OPT('g', "guests", NULL, "the machine's virtual machines: VMM, pid, CID, vCPU threads", opts_set_flag,
@@ -391,48 +388,46 @@ int list_open_tracing(const struct log *log)
 /* By a long option, which trace-cmd's list does not have: its letters mean other things. */
 bool list_takes(int argc, char **argv)
 {
-	struct list_opts o = { 0 };
+	struct list l = { 0 };
 	struct opts_error err;
 	bool is_long = false;
 
 	for (int i = 1; i < argc; i++)
 		is_long |= !strncmp(argv[i], "--", 2);
-	return is_long && !opts_parse(&list_table, &argc, argv, &o, &err) && argc == 1;
+	return is_long && !opts_parse(&list_table, &argc, argv, &l, &err) && argc == 1;
 }
 
 int cmd_list(int argc, char **argv)
 {
-	struct list_opts o = { 0 };
 	struct console console = { 0 };
 	struct list l = { .tracing = -1 };
 	struct log log = console_as_log(&console);
 	bool traced;
 	int ret;
 
-	if (!command_words(&list_table, &argc, argv, &o, 0, 0, &ret))
+	if (!command_words(&list_table, &argc, argv, &l, 0, 0, &ret))
 		return ret;
-	if (!o.guests && !o.buffers && !o.events)
-		o.guests = o.buffers = o.events = true;
-	console.quiet = o.quiet;
-	traced = o.buffers || o.events;
-	if (o.verbose)
+	if (!l.guests && !l.buffers && !l.events)
+		l.guests = l.buffers = l.events = true;
+	console.quiet = l.quiet;
+	traced = l.buffers || l.events;
+	if (l.verbose)
 		log.fn = verbose_log;
 	l.log = &log;
 	l.root = getenv("HYPTRACE_ROOT") ?: "";
-	l.probe = o.probe;
 	if (traced)
 		l.tracing = list_open_tracing(&log);
-	answer_begin(&l.answer, o.form, &l.text);
+	answer_begin(&l.answer, l.form, &l.text);
 	l.answer.indented = true;
-	ret = o.guests ? list_guests(&l) : 0;
-	if (!ret && o.buffers)
+	ret = l.guests ? list_guests(&l) : 0;
+	if (!ret && l.buffers)
 		ret = list_buffers(&l);
-	if (!ret && o.events)
-		ret = list_events(&l, o.glob);
+	if (!ret && l.events)
+		ret = list_events(&l);
 	answer_end(&l.answer);
 	if (ret)
 		log_err(&log, "cannot list: %s", strerror(-ret));
-	if (!ret || o.form == ANSWER_TEXT)
+	if (!ret || l.form == ANSWER_TEXT)
 		ret = print_answer(&l.text, &log) ?: ret;
 	buf_release(&l.text);
 	/* guests were shown, but what else was asked for could not be */

@@ -22,14 +22,10 @@ struct top_view {
 	bool paused, quit;
 };
 
-struct top_opts {
+struct top {
 	struct files_opts f;
 	uint64_t window; /* ms */
 	bool once;
-};
-
-struct top {
-	const struct top_opts *o;
 	const struct log *log;
 	struct live *live;
 	uint64_t newest;
@@ -38,9 +34,9 @@ struct top {
 
 static const struct opt top_rows[] = {
 	OPT_DURATION('w', "window", "of so much of the past (1s), which is also the pause between looks",
-		     UNIT_MS, UNIT_MS, .off = offsetof(struct top_opts, window), .min = 1, .max = 60000),
+		     UNIT_MS, UNIT_MS, .off = offsetof(struct top, window), .min = 1, .max = 60000),
 	OPT(0, "once", NULL, "one look, a window after the start; then exit", opts_set_flag,
-	    .off = offsetof(struct top_opts, once)),
+	    .off = offsetof(struct top, once)),
 	OPT_JSON("for programs: all rows, times in ns; needs --once", FILES(form)),
 	OPT_CSV("the same; each line begins with its table", FILES(form)),
 	OPT_QUIET(FILES(quiet)),
@@ -81,19 +77,19 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 	struct stat_look look = { .tables = "exits,vcpus,steal,hyp,firmware,lost,buffers",
 				  .per = t->view.vcpus ? STAT_VCPU : STAT_GUEST,
 				  .by_count = !t->view.by_time,
-				  .rows = t->o->f.form == ANSWER_TEXT ? 10 : 0 };
+				  .rows = t->f.form == ANSWER_TEXT ? 10 : 0 };
 	struct answer answer;
 	int ret = live_look(t->live, ended);
 
-	ret = ret < 0 ? ret : live_cut(t->live, t->o->window * 1000000, &t->newest);
+	ret = ret < 0 ? ret : live_cut(t->live, t->window * 1000000, &t->newest);
 	ret = ret ?: live_write(t->live, &look.path, t->log);
 	if (ret)
 		return ret;
-	answer_begin(&answer, t->o->f.form, text);
+	answer_begin(&answer, t->f.form, text);
 	answer_table(&answer, "window", NULL, window, ARRAY_SIZE(window));
 	answer_row(&answer,
-		   (struct answer_cell[]){ CELL_N(t->o->window * 1000000), CELL_N(t->newest),
-					   CELL_N(boot_ns()), CELL_WORD(*ended ? "ended" : "runs") });
+		   (struct answer_cell[]){ CELL_N(t->window * 1000000), CELL_N(t->newest), CELL_N(boot_ns()),
+					   CELL_WORD(*ended ? "ended" : "runs") });
 	answer_table_end(&answer);
 	/* of the guests that are recorded */
 	answer_table(&answer, "clocks", "Clocks of guests: what to add for the host's, so far", clocks,
@@ -206,7 +202,7 @@ static int top_screens(struct top *t)
 		if (!ret && !top_screen_show(&t->view, buf_str(&text) ?: ""))
 			ret = -EPIPE;
 		if (!ended && !ret)
-			top_screen_keys(&t->view, stop_fd, (int)t->o->window);
+			top_screen_keys(&t->view, stop_fd, (int)t->window);
 	}
 #ifdef HYPTRACE_NCURSES
 	if (ON_TERMINAL)
@@ -214,38 +210,38 @@ static int top_screens(struct top *t)
 #endif
 	close(stop_fd);
 	if (!ret && ended)
-		log_info(t->log, "'%s' has ended", t->o->f.files.v[0]);
+		log_info(t->log, "'%s' has ended", t->f.files.v[0]);
 	buf_release(&text);
 	return ret;
 }
 
 static int top_run(void *opts, const struct log *log)
 {
-	const struct top_opts *o = opts;
-	struct top t = { .o = o, .log = log, .view = { .by_time = true, .vcpus = true } };
+	struct top *t = opts;
 	struct buf text = { 0 };
 	bool ended;
-	int ret = live_wait(&t.live, o->f.files.v[0], log);
+	int ret = live_wait(&t->live, t->f.files.v[0], log);
 
 	if (ret)
 		return ret;
-	ret = live_name(t.live, getenv("HYPTRACE_ROOT"), log);
-	if (!ret && o->once) {
-		usleep((useconds_t)o->window * 1000);
-		ret = top_look(&t, &text, &ended) ?: print_answer(&text, log);
+	t->log = log;
+	ret = live_name(t->live, getenv("HYPTRACE_ROOT"), log);
+	if (!ret && t->once) {
+		usleep((useconds_t)t->window * 1000);
+		ret = top_look(t, &text, &ended) ?: print_answer(&text, log);
 		buf_release(&text);
 	} else if (!ret) {
-		ret = top_screens(&t);
+		ret = top_screens(t);
 	}
-	live_close(t.live);
+	live_close(t->live);
 	return ret;
 }
 
 static bool top_check(void *opts)
 {
-	const struct top_opts *o = opts;
-	const char *wrong = o->f.files.n > 1			   ? "one recording at a time"
-			    : !o->once && o->f.form != ANSWER_TEXT ? "--json and --csv need --once"
+	const struct top *t = opts;
+	const char *wrong = t->f.files.n > 1			   ? "one recording at a time"
+			    : !t->once && t->f.form != ANSWER_TEXT ? "--json and --csv need --once"
 								   : NULL;
 
 	return options_good("hyptrace: top", wrong);
@@ -253,7 +249,7 @@ static bool top_check(void *opts)
 
 int cmd_top(int argc, char **argv)
 {
-	struct top_opts o = { .window = 1000 };
+	struct top t = { .window = 1000, .view = { .by_time = true, .vcpus = true } };
 
-	return command_read(&top_table, argc, argv, &o, top_check, top_run);
+	return command_read(&top_table, argc, argv, &t, top_check, top_run);
 }
