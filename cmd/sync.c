@@ -12,6 +12,9 @@
 #include "sync/align.h"
 
 struct sync_job {
+	struct files_opts f;
+	bool write, check;
+	const char *plot;
 	const struct inputs *in;
 	struct offsets found;
 	const struct log *log;
@@ -479,13 +482,7 @@ static int plot_svg(const struct sync_job *job, const char *path)
 	return ret;
 }
 
-struct sync_line {
-	struct files_opts f;
-	bool write, check;
-	const char *plot;
-};
-
-#define SYNC(field) .off = offsetof(struct sync_line, field)
+#define SYNC(field) .off = offsetof(struct sync_job, field)
 
 static const struct opt sync_rows[] = {
 	OPT_JSON("for programs", FILES(form)),
@@ -540,50 +537,45 @@ static bool sync_passes(const struct sync_job *job)
 	return passes;
 }
 
-static int sync_run(struct sync_job *job, struct sync_line *o)
+static int sync_run(void *opts, const struct log *log)
 {
-	struct sync_progress progress = { .report = progress_reading, .ctx = job->log->ctx };
+	struct sync_job *job = opts;
+	struct sync_progress progress = { .report = progress_reading, .ctx = log->ctx };
 	/* times as recorded: the offsets that the files have are only checked */
-	int ret = command_files(&o->f, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, &job->in, job->log);
+	int ret = command_files(&job->f, HYPTRACE_RAW_TIMES | COMMAND_UNLOADED, &job->in, log);
 
 	if (ret)
 		return ret;
+	job->log = log;
 	if (job->in->n < 2)
 		return log_fail(
-			job->log, -EINVAL,
+			log, -EINVAL,
 			"%s: no guest's file is named with it or lies next to it; run: hyptrace sync %s "
 			"GUEST.dat",
-			o->f.files.v[0], o->f.files.v[0]);
-	ret = handle_sync(o->f.handle, &progress, &job->found);
-	progress_end(job->log->ctx);
-	if (!ret && (!o->f.quiet || o->f.form != ANSWER_TEXT) && sync_answer(job, o->f.form))
+			job->f.files.v[0], job->f.files.v[0]);
+	ret = handle_sync(job->f.handle, &progress, &job->found);
+	progress_end(log->ctx);
+	if (!ret && (!job->f.quiet || job->f.form != ANSWER_TEXT) && sync_answer(job, job->f.form))
 		return -EIO; /* logged */
-	ret = ret || !o->plot ? ret : plot_svg(job, o->plot);
-	ret = ret || !o->write ? ret : write_files(job);
+	ret = ret || !job->plot ? ret : plot_svg(job, job->plot);
+	ret = ret || !job->write ? ret : write_files(job);
 	if (ret)
-		log_err(job->log, "cannot synchronise: %s", errno_text(ret));
-	if (ret || o->check)
+		log_err(log, "cannot synchronise: %s", errno_text(ret));
+	if (ret || job->check)
 		return ret ?: sync_passes(job) ? 0 : -EBADMSG;
 	for (size_t i = 0; i < job->found.n_guests; i++)
 		if (job->found.guests[i].result.n_points)
 			return 0;
-	return log_fail(job->log, -ENODATA,
+	return log_fail(log, -ENODATA,
 			"no offset found: too few guest events between kvm_entry and kvm_exit of %s",
 			job->found.host->path);
 }
 
-static int sync_files(void *opts, const struct log *log)
+int cmd_sync(int argc, char **argv)
 {
-	struct sync_job job = { .log = log };
-	int status = sync_run(&job, opts) ? EXIT_FAILED : EXIT_OK;
+	struct sync_job job = { .f.times.no_sync = true };
+	int status = command_read(&sync_table, argc, argv, &job, NULL, sync_run);
 
 	offsets_release(&job.found);
 	return status;
-}
-
-int cmd_sync(int argc, char **argv)
-{
-	struct sync_line o = { .f.times.no_sync = true };
-
-	return command_read(&sync_table, argc, argv, &o, NULL, sync_files);
 }
