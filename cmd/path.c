@@ -4,18 +4,25 @@
 #include "ask/path/path.h"
 #include "ask/states/reading.h"
 
-struct path_opts {
+struct path_job {
 	struct files_opts f;
 	const char *at, *guest, *task;
-	uint64_t cpu, nth, hops, within; /* within: ns */
-	/* what at says */
-	struct event_words event; /* name NULL: time */
-	uint64_t time;		  /* ns; UINT64_MAX: later than any */
+	uint64_t cpu, hops;
+	struct event_words event; /* what at says; name NULL: a time */
+
+	const struct log *log;
+	const struct inputs *in;
+	struct path_ask ask; /* time UINT64_MAX: later than any */
+	struct path_found found;
+	struct steps *steps;
+	struct path path;
+	struct path_texts texts;
+	uint64_t damaged;
 };
 
 #define NO_CPU UINT64_MAX
 
-#define PATH(field) .off = offsetof(struct path_opts, field)
+#define PATH(field) .off = offsetof(struct path_job, field)
 
 static const struct opt path_rows[] = {
 	OPT('a', "at", "MOMENT", "TIME in seconds, or [SYSTEM:]EVENT[@MACHINE][/FILTER]", opts_set_text,
@@ -26,10 +33,10 @@ static const struct opt path_rows[] = {
 	    PATH(task)),
 	OPT('C', "cpu", "N", "of a TIME: the task that runs on that CPU is meant", opts_set_number, PATH(cpu),
 	    .max = UINT32_MAX - 1),
-	OPT('n', "nth", "N", "of an EVENT: the Nth that matches (1)", opts_set_number, PATH(nth), .min = 1,
-	    .max = UINT64_MAX),
-	OPT_DURATION('w', "within", "how far back causes are looked for (1s)", UNIT_S, 1, PATH(within),
-		     .min = 1, .max = INT64_MAX),
+	OPT('n', "nth", "N", "of an EVENT: the Nth that matches (1)", opts_set_number, PATH(ask.nth),
+	    .min = 1, .max = UINT64_MAX),
+	OPT_DURATION('w', "within", "how far back causes are looked for (1s)", UNIT_S, 1,
+		     PATH(found.window.within), .min = 1, .max = INT64_MAX),
 	OPT('m', "hops", "N", "hops at most (50)", opts_set_number, PATH(hops), .min = 1, .max = 10000),
 	OPT_JSON("as JSON", FILES(form)),
 	OPT('c', "csv", NULL, "as CSV", set_form, FILES(form), .flags = ANSWER_CSV),
@@ -50,7 +57,7 @@ const struct opts_table path_table = {
 
 static bool path_check(void *opts)
 {
-	struct path_opts *o = opts;
+	struct path_job *o = opts;
 	const char *wrong = NULL;
 	char why[512];
 	bool time = o->at && isdigit((unsigned char)*o->at);
@@ -60,11 +67,11 @@ static bool path_check(void *opts)
 		wrong = "specify --at TIME or --at EVENT";
 	else if (time && !o->task == (o->cpu == NO_CPU))
 		wrong = "a TIME needs --task or --cpu";
-	else if (time && o->nth != 1)
+	else if (time && o->ask.nth != 1)
 		wrong = "--nth is for an EVENT";
 	else if (!time && (o->task || o->cpu != NO_CPU))
 		wrong = "--task and --cpu are for a TIME: an event has its own";
-	else if (time && parse_amount(o->at, duration_units, UNIT_S, &o->time) == -EINVAL)
+	else if (time && parse_amount(o->at, duration_units, UNIT_S, &o->ask.time) == -EINVAL)
 		wrong = "a TIME is a number of seconds";
 	else if (!time)
 		ret = event_words_parse(&o->event, o->at, why, sizeof(why));
@@ -72,18 +79,6 @@ static bool path_check(void *opts)
 		wrong = ret == -EINVAL ? why : errno_text(ret);
 	return options_good("hyptrace path", wrong);
 }
-
-struct path_job {
-	const struct path_opts *o;
-	const struct log *log;
-	const struct inputs *in;
-	struct path_ask ask;
-	struct path_found found;
-	struct steps *steps;
-	struct path path;
-	struct path_texts texts;
-	uint64_t damaged;
-};
 
 struct path_naming {
 	const char *name;
@@ -121,14 +116,14 @@ static int path_names_run(void *ctx, struct pass_run *run)
 /* A PID, a NAME, or both as answers and reports print them: "sshd-812"; of a vCPU "Guest:1". */
 static int path_ask_task(struct path_job *j)
 {
-	const char *task = j->o->task, *dash = task ? strrchr(task, '-') : NULL;
+	const char *task = j->task, *dash = task ? strrchr(task, '-') : NULL;
 	struct path_naming n = { .name = task, .in = j->in, .input = j->ask.input, .pid = -1 };
 	struct reading r;
 	uint64_t pid;
 	int ret;
 
 	j->ask.pid = -1;
-	j->ask.cpu = j->o->cpu == NO_CPU ? -1 : (int64_t)j->o->cpu;
+	j->ask.cpu = j->cpu == NO_CPU ? -1 : (int64_t)j->cpu;
 	if (!task)
 		return 0;
 	if (!parse_u64(task, &pid) && pid && pid <= INT32_MAX) {
@@ -164,7 +159,6 @@ static int path_search_files(struct path_job *j)
 
 	if (ret)
 		return ret;
-	j->found.window.within = j->o->within;
 	ret = steps_open(&j->steps, j->in) ?: path_read(&j->found, j->in, t, j->steps, &j->ask, j->log);
 	j->damaged = merge_damaged(t->merge);
 	timeline_close(t);
@@ -178,18 +172,18 @@ static int path_search_files(struct path_job *j)
 
 		if (j->ask.event)
 			log_err(j->log, "%llu events match '%s'", (unsigned long long)j->found.matches,
-				j->o->at);
+				j->at);
 		else if (to && (j->ask.time < from || j->ask.time > to))
 			log_err(j->log, "%s is not recorded at %s: it is from %s to %s",
-				j->in->v[j->ask.input].machine, j->o->at, answer_time(&units, from, begin),
+				j->in->v[j->ask.input].machine, j->at, answer_time(&units, from, begin),
 				answer_time(&units, to, end));
 		else if (!to)
 			log_err(j->log,
 				"only sched_switch shows the task at %s; record with: hyptrace record -e "
 				"sched",
-				j->o->at);
+				j->at);
 		else
-			log_err(j->log, "no events say who ran at %s", j->o->at);
+			log_err(j->log, "no events say who ran at %s", j->at);
 		ret = -ENOENT;
 	}
 	return ret ?: path_find(&j->path, &j->found.window, j->in, &j->found.moment);
@@ -208,7 +202,7 @@ static int path_answer(struct path_job *j)
 	/* a page that could be read before may fail now */
 	merge_damage_join(&j->damaged, t ? merge_damaged(t->merge) : 0);
 	if (!ret) {
-		path_answer_write(&answer, j->o->f.form, &out);
+		path_answer_write(&answer, j->f.form, &out);
 		ret = print_answer(&out, j->log);
 	}
 	buf_release(&out);
@@ -219,42 +213,44 @@ static int path_answer(struct path_job *j)
 
 static int path_files(void *opts, const struct log *log)
 {
-	struct path_opts *o = opts;
-	struct path_job j = { .o = o, .log = log, .path.max = o->hops };
-	const char *wanted = o->guest || o->event.name ? o->guest : "host"; /* as answers call it */
-	int ret = command_files(&o->f, 0, &j.in, log);
+	struct path_job *j = opts;
+	const char *wanted = j->guest || j->event.name ? j->guest : "host"; /* as answers call it */
+	int ret = command_files(&j->f, 0, &j->in, log);
 
+	j->log = log;
+	j->path.max = j->hops;
 	if (!ret) {
 		size_t i = 0;
 
-		while (wanted && i < j.in->n &&
-		       strcmp(j.in->v[i].guest ? j.in->v[i].machine : "host", wanted))
+		while (wanted && i < j->in->n &&
+		       strcmp(j->in->v[i].guest ? j->in->v[i].machine : "host", wanted))
 			i++;
-		j.ask.input = !wanted ? SIZE_MAX : i < j.in->n ? i : 0;
-		j.ask.event = o->event.name ? &o->event : NULL;
-		j.ask.nth = o->nth;
-		j.ask.time = o->time;
-		if (!o->event.name && inputs_in_ticks(j.in) && parse_u64(o->at, &j.ask.time))
+		j->ask.input = !wanted ? SIZE_MAX : i < j->in->n ? i : 0;
+		j->ask.event = j->event.name ? &j->event : NULL;
+		if (!j->event.name && inputs_in_ticks(j->in) && parse_u64(j->at, &j->ask.time))
 			ret = log_fail(log, -EINVAL,
 				       "times of these files are ticks: give --at in ticks, without a unit");
-		else if (o->guest && i == j.in->n)
-			ret = log_fail(log, -EINVAL, "none of the files is of a guest '%s'", o->guest);
+		else if (j->guest && i == j->in->n)
+			ret = log_fail(log, -EINVAL, "none of the files is of a guest '%s'", j->guest);
 	}
-	if (!ret && !j.ask.event)
-		ret = path_ask_task(&j);
-	ret = ret ?: path_search_files(&j) ?: path_answer(&j);
-	ret = log_damage(log, j.damaged) ?: ret;
-	steps_close(j.steps);
-	path_release(&j.path);
-	path_window_release(&j.found.window);
+	if (!ret && !j->ask.event)
+		ret = path_ask_task(j);
+	ret = ret ?: path_search_files(j) ?: path_answer(j);
+	ret = log_damage(log, j->damaged) ?: ret;
+	steps_close(j->steps);
+	path_release(&j->path);
+	path_window_release(&j->found.window);
 	return ret;
 }
 
 int cmd_path(int argc, char **argv)
 {
-	struct path_opts o = { .time = UINT64_MAX, .cpu = NO_CPU, .nth = 1, .within = UNIT_S, .hops = 50 };
-	int status = command_read(&path_table, argc, argv, &o, path_check, path_files);
+	struct path_job j = { .cpu = NO_CPU,
+			      .hops = 50,
+			      .ask = { .nth = 1, .time = UINT64_MAX },
+			      .found.window.within = UNIT_S };
+	int status = command_read(&path_table, argc, argv, &j, path_check, path_files);
 
-	event_words_release(&o.event);
+	event_words_release(&j.event);
 	return status;
 }
