@@ -5,15 +5,26 @@
 
 #define ROWS 20
 
-struct diff_opts {
+struct diff_row {
+	const struct series_row *a, *b; /* either may be NULL: it has none */
+	struct significance n;
+};
+
+struct diff {
 	struct files_opts f;
 	bool all, causes;
 	uint64_t rows;
-	const char *per;   /* an event; NULL: a second */
-	const char *a, *b; /* the files of each, with commas between */
+	const char *per; /* an event; NULL: a second */
+
+	const struct buf *sides; /* the files of each, with commas between */
+	struct series a, b;
+	bool ticks; /* times of either */
+	struct answer *out;
+	struct diff_row *v;
+	size_t n;
 };
 
-#define DIFF(field) .off = offsetof(struct diff_opts, field)
+#define DIFF(field) .off = offsetof(struct diff, field)
 
 static const struct opt diff_rows[] = {
 	OPT('a', "all", NULL, "what is the same, too", opts_set_flag, DIFF(all)),
@@ -48,24 +59,24 @@ int diff_files(const char *names, struct strlist *out)
 	return ret;
 }
 
-/* A file and those of its guests; sets *ticks if times are that. -errno: logged. */
-static int diff_read(struct series *s, const char *names, const struct diff_opts *o, bool *ticks,
-		     const struct log *log)
+/* A file and those of its guests. -errno: logged. */
+static int diff_read(struct diff *d, struct series *s, const struct buf *side, const struct log *log)
 {
+	const char *names = (const char *)side->data;
 	struct hyptrace *files = NULL;
 	struct strlist list = { 0 };
-	int ret = diff_files(names, &list) ?: command_open(&files, &list, 0, &o->f.times, log);
+	int ret = diff_files(names, &list) ?: command_open(&files, &list, 0, &d->f.times, log);
 
 	if (!ret) {
-		*ticks |= inputs_in_ticks(handle_inputs(files));
+		d->ticks |= inputs_in_ticks(handle_inputs(files));
 		ret = series_read(s, handle_inputs(files), log);
 	}
 	if (ret == -ENODATA)
 		log_err(log, "%s: there is nothing to compare: no two records of different time", names);
-	if (!ret && o->per) {
-		ret = series_per(s, o->per);
+	if (!ret && d->per) {
+		ret = series_per(s, d->per);
 		if (ret == -ENOENT)
-			log_err(log, "%s: there is no record of %s", names, o->per);
+			log_err(log, "%s: there is no record of %s", names, d->per);
 	}
 	hyptrace_close(files);
 	strlist_release(&list);
@@ -92,20 +103,6 @@ int diff_sides(const struct strlist *named, struct buf sides[2], const struct lo
 	}
 	return buf_str(&sides[0]) && buf_str(&sides[1]) ? EXIT_OK : EXIT_FAILED;
 }
-
-struct diff_row {
-	const struct series_row *a, *b; /* either may be NULL: it has none */
-	struct significance n;
-};
-
-struct diff {
-	struct series a, b;
-	const struct diff_opts *o;
-	bool ticks; /* times of either */
-	struct answer *out;
-	struct diff_row *v;
-	size_t n;
-};
 
 static const struct series_row *diff_row_of(const struct diff_row *r)
 {
@@ -195,7 +192,7 @@ static const char *diff_figure(const struct diff *d, const struct diff_group *g,
 {
 	char text[32];
 
-	if (g->share && d->o->per)
+	if (g->share && d->per)
 		snprintf(out, size, "%7s", answer_duration(d->out, (uint64_t)llround(v * 1e9), text));
 	else if (g->share)
 		snprintf(out, size, "%6.3g%%", v * 100);
@@ -245,12 +242,12 @@ static void diff_print_group(struct diff *d, const struct diff_row *v, size_t n)
 	size_t shown = 0, same = 0, undecided = 0, left = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (text && !d->o->all && !diff_differs(&v[i])) {
+		if (text && !d->all && !diff_differs(&v[i])) {
 			same += v[i].n.verdict == VERDICT_SAME;
 			undecided += v[i].n.verdict == VERDICT_UNKNOWN;
 			continue;
 		}
-		if (text && d->o->rows && shown == d->o->rows) {
+		if (text && d->rows && shown == d->rows) {
 			left++;
 			continue;
 		}
@@ -280,8 +277,8 @@ static void diff_print_group(struct diff *d, const struct diff_row *v, size_t n)
 			};
 			char title[256];
 
-			if (d->o->per)
-				snprintf(title, sizeof(title), "%s for each %s", g->title, d->o->per);
+			if (d->per)
+				snprintf(title, sizeof(title), "%s for each %s", g->title, d->per);
 			else
 				snprintf(title, sizeof(title), "%s%s", g->title,
 					 g->share ? ", of one CPU's" : " a second");
@@ -314,14 +311,14 @@ static void diff_answer(struct diff *d, struct buf *out)
 							COLUMN_TOOK,
 							{ "lost", "lost", ANSWER_COUNT } };
 
-	answer_begin(&a, d->o->f.form, out);
+	answer_begin(&a, d->f.form, out);
 	a.ticks = d->ticks;
 	d->out = &a;
 	answer_table(d->out, "recordings", NULL, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < 2; i++) {
 		const struct series *s = i ? &d->b : &d->a;
 		const struct answer_cell cells[] = { CELL_WORD(i ? "B" : "A"),
-						     CELL_WORD(i ? d->o->b : d->o->a),
+						     CELL_WORD((const char *)d->sides[i].data),
 						     CELL_N(s->to - s->from), CELL_N(s->lost) };
 
 		answer_row(d->out, cells);
@@ -331,7 +328,7 @@ static void diff_answer(struct diff *d, struct buf *out)
 		for (n = 1; i + n < d->n; n++)
 			if (diff_row_of(&d->v[i + n])->group != diff_row_of(&d->v[i])->group)
 				break;
-		if (d->o->causes && diff_row_of(&d->v[i])->group != SERIES_CAUSES)
+		if (d->causes && diff_row_of(&d->v[i])->group != SERIES_CAUSES)
 			continue;
 		array_sort(&d->v[i], n, sizeof(*d->v), by_difference);
 		diff_print_group(d, &d->v[i], n);
@@ -344,10 +341,7 @@ static void diff_answer(struct diff *d, struct buf *out)
 /* Reads both recordings, and pairs their figures. -errno, logged. */
 static int diff_compare(struct diff *d, const struct log *log)
 {
-	const struct diff_opts *o = d->o;
-	int ret = diff_read(&d->a, o->a, o, &d->ticks, log) ?: diff_read(&d->b, o->b, o, &d->ticks, log);
-
-	return ret ?: diff_join(d);
+	return diff_read(d, &d->a, &d->sides[0], log) ?: diff_read(d, &d->b, &d->sides[1], log) ?: diff_join(d);
 }
 
 static void diff_release(struct diff *d)
@@ -360,10 +354,7 @@ static void diff_release(struct diff *d)
 int diff_json(const struct buf sides[2], const struct times_opts *times, struct buf *out, uint64_t *damaged,
 	      const struct log *log)
 {
-	struct diff_opts o = { .f = { .form = ANSWER_JSON, .times = *times },
-			       .a = (char *)sides[0].data,
-			       .b = (char *)sides[1].data };
-	struct diff d = { .o = &o };
+	struct diff d = { .f = { .form = ANSWER_JSON, .times = *times }, .sides = sides };
 	int ret = diff_compare(&d, log);
 
 	if (!ret)
@@ -375,20 +366,18 @@ int diff_json(const struct buf sides[2], const struct times_opts *times, struct 
 
 static int diff_run(void *opts, const struct log *log)
 {
-	struct diff_opts *o = opts;
-	struct diff d = { .o = o };
+	struct diff *d = opts;
 	struct buf sides[2] = { { 0 } }, out = { 0 };
-	int ret = diff_sides(&o->f.files, sides, log);
+	int ret = diff_sides(&d->f.files, sides, log);
 
 	if (!ret) {
-		o->a = (char *)sides[0].data;
-		o->b = (char *)sides[1].data;
-		ret = diff_compare(&d, log);
+		d->sides = sides;
+		ret = diff_compare(d, log);
 		if (!ret) {
-			diff_answer(&d, &out);
-			ret = print_answer(&out, log) ?: log_damage(log, d.a.damaged + d.b.damaged);
+			diff_answer(d, &out);
+			ret = print_answer(&out, log) ?: log_damage(log, d->a.damaged + d->b.damaged);
 		}
-		diff_release(&d);
+		diff_release(d);
 		buf_release(&out);
 	}
 	buf_release(&sides[0]);
@@ -398,7 +387,7 @@ static int diff_run(void *opts, const struct log *log)
 
 int cmd_diff(int argc, char **argv)
 {
-	struct diff_opts o = { .rows = ROWS };
+	struct diff d = { .rows = ROWS };
 
-	return command_read(&diff_table, argc, argv, &o, NULL, diff_run);
+	return command_read(&diff_table, argc, argv, &d, NULL, diff_run);
 }

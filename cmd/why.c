@@ -4,7 +4,8 @@
 #include "cmd.h"
 #include "latency-answer.h"
 
-struct why_opts {
+/* The options, and all that the answer needs. */
+struct why_job {
 	struct files_opts f;
 	struct latency_question q;
 	const char *tail_text, *task, *span, *desc;
@@ -12,9 +13,18 @@ struct why_opts {
 	double tail;	/* 0 to 1 */
 	bool asks;	/* of instances */
 	bool diff;	/* for diff's command */
+
+	const struct log *log;
+	const struct inputs *in;
+	struct finding_job *found; /* by a reading of others; NULL: none */
+	struct why *why;
+	struct why_comparison c;
+	struct answer answer;
+	bool text;  /* for people */
+	char p[24]; /* "p99" */
 };
 
-#define WHY(field) .off = offsetof(struct why_opts, field)
+#define WHY(field) .off = offsetof(struct why_job, field)
 
 static const struct opt why_rows_opts[] = {
 	OPT('p', "preset", "NAME", "the instances: chains of events, as in hyptrace-latency(1)",
@@ -50,7 +60,7 @@ const struct opts_table why_table = {
 };
 
 /* The wait of a guest's task as a pair of events. */
-static const char *why_task_pair(struct why_opts *o)
+static const char *why_task_pair(struct why_job *o)
 {
 	const char *at = strrchr(o->task, '@');
 	int len = at ? (int)(at - o->task) : 0;
@@ -70,7 +80,7 @@ static const char *why_task_pair(struct why_opts *o)
 
 static bool why_check(void *opts)
 {
-	struct why_opts *o = opts;
+	struct why_job *o = opts;
 	const char *wrong;
 	char *end = NULL;
 
@@ -89,19 +99,6 @@ static bool why_check(void *opts)
 		wrong = "--tail needs --preset, --task, --span, or --from and --to";
 	return options_good("hyptrace why", wrong) && (!o->asks || o->span || !latency_question_check(&o->q));
 }
-
-/* All that the answer needs. */
-struct why_job {
-	struct why_opts *o;
-	const struct log *log;
-	const struct inputs *in;
-	struct finding_job *found; /* by a reading of others; NULL: none */
-	struct why *why;
-	struct why_comparison c;
-	struct answer answer;
-	bool text;  /* for people */
-	char p[24]; /* "p99" */
-};
 
 #define WHY_NAMED 0.05 /* shares of so much are named in the first line, and have examples */
 
@@ -193,8 +190,8 @@ static void why_print_causes(struct why_job *j)
 
 static void why_files(const struct why_job *j, struct buf *out)
 {
-	for (size_t i = 0; i < j->o->f.files.n; i++)
-		shell_word(out, j->o->f.files.v[i]);
+	for (size_t i = 0; i < j->f.files.n; i++)
+		shell_word(out, j->f.files.v[i]);
 }
 
 /* The commands that show an instance: path leads to the last event by which a task comes to its CPU. */
@@ -204,7 +201,7 @@ static void why_commands(struct why_job *j, const struct why_instance *one, stru
 	const struct chain_event *at = &one->chain.v[one->n_points - 1];
 	char from[32], to[32];
 
-	if (j->in->v[at->input].guest && j->o->q.preset && strcmp(j->o->q.preset, "wakeup") != 0)
+	if (j->in->v[at->input].guest && j->q.preset && strcmp(j->q.preset, "wakeup") != 0)
 		at--;
 	buf_printf(path, "hyptrace path --at %s", answer_time(&j->answer, at->ts, from));
 	if (j->in->v[at->input].guest) {
@@ -278,7 +275,7 @@ static void why_print_examples(struct why_job *j)
 /* Reads the chains, or pairs, and cuts them. */
 static int why_cut_chains(struct why_job *j, uint64_t *damaged)
 {
-	struct latency_question *q = &j->o->q;
+	struct latency_question *q = &j->q;
 	struct latency_answer l = { .in = j->in, .q = q };
 	struct latency *found = NULL;
 	int ret;
@@ -300,13 +297,13 @@ static int why_cut_marks(struct why_job *j, uint64_t *damaged)
 {
 	struct mark_desc *desc;
 	struct vcpu_map *vcpus = NULL;
-	int ret = desc_read(j->o->desc, &desc, j->log);
+	int ret = desc_read(j->desc, &desc, j->log);
 
 	if (!ret) {
-		ret = why_marks(j->why, j->o->span, desc, j->log, damaged);
+		ret = why_marks(j->why, j->span, desc, j->log, damaged);
 		if (ret == -ENOENT)
 			log_err(j->log, "no span is called '%s': hyptrace stat --show spans lists them",
-				j->o->span);
+				j->span);
 	}
 	ret = ret ?: vcpu_map_open(&vcpus, j->in);
 	ret = ret ?: why_cut(j->why, vcpus);
@@ -318,10 +315,10 @@ static int why_cut_marks(struct why_job *j, uint64_t *damaged)
 static int why_print_tail(struct why_job *j, uint64_t *damaged)
 {
 	const struct why_comparison *c = &j->c;
-	int ret = why_open(&j->why, j->in, j->o->q.found);
+	int ret = why_open(&j->why, j->in, j->q.found);
 
-	ret = ret ?: j->o->span ? why_cut_marks(j, damaged) : why_cut_chains(j, damaged);
-	ret = ret ?: why_compare(j->why, j->o->tail, &j->c);
+	ret = ret ?: j->span ? why_cut_marks(j, damaged) : why_cut_chains(j, damaged);
+	ret = ret ?: why_compare(j->why, j->tail, &j->c);
 	if (ret == -E2BIG)
 		log_err(j->log,
 			"the instances have too many stretches for memory: --time FROM,TO reads a part");
@@ -407,33 +404,32 @@ static int why_answer(struct why_job *j, struct buf *out, uint64_t *damaged)
 {
 	int ret;
 
-	j->text = j->o->f.form == ANSWER_TEXT;
-	answer_begin(&j->answer, j->o->f.form, out);
+	j->text = j->f.form == ANSWER_TEXT;
+	answer_begin(&j->answer, j->f.form, out);
 	j->answer.ticks = inputs_in_ticks(j->in);
-	ret = j->o->asks ? why_print_tail(j, damaged) : why_print_findings(j, damaged);
+	ret = j->asks ? why_print_tail(j, damaged) : why_print_findings(j, damaged);
 	answer_end(&j->answer);
 	return ret;
 }
 
 int why_json(const struct inputs *in, const struct strlist *files, struct finding_job *found, struct buf *out)
 {
-	struct why_opts o = { .f = { .form = ANSWER_JSON, .files = *files } };
-	struct why_job j = { .o = &o, .in = in, .found = found };
+	struct why_job j = { .f = { .form = ANSWER_JSON, .files = *files }, .in = in, .found = found };
 
 	return why_answer(&j, out, NULL);
 }
 
 static int why_run(void *opts, const struct log *log)
 {
-	struct why_opts *o = opts;
-	struct why_job j = { .o = o, .log = log };
+	struct why_job *j = opts;
 	struct buf out = { 0 };
 	uint64_t damaged = 0;
-	int ret = command_files(&o->f, 0, &j.in, log);
+	int ret = command_files(&j->f, 0, &j->in, log);
 
-	snprintf(j.p, sizeof(j.p), "p%.6g", o->tail * 100);
+	j->log = log;
+	snprintf(j->p, sizeof(j->p), "p%.6g", j->tail * 100);
 	if (!ret) {
-		ret = why_answer(&j, &out, &damaged) ?: print_answer(&out, log);
+		ret = why_answer(j, &out, &damaged) ?: print_answer(&out, log);
 		buf_release(&out);
 	}
 	return log_damage(log, damaged) ?: ret;
@@ -441,7 +437,7 @@ static int why_run(void *opts, const struct log *log)
 
 int cmd_why(int argc, char **argv)
 {
-	struct why_opts o = { 0 };
+	struct why_job j = { 0 };
 	int status;
 
 	for (int i = 1; i < argc; i++)
@@ -449,9 +445,9 @@ int cmd_why(int argc, char **argv)
 			argv[i] = (char[]){ "--causes" };
 			return cmd_diff(argc, argv);
 		}
-	status = command_read(&why_table, argc, argv, &o, why_check, why_run);
-	free(o.words[0]);
-	free(o.words[1]);
-	latency_question_release(&o.q);
+	status = command_read(&why_table, argc, argv, &j, why_check, why_run);
+	free(j.words[0]);
+	free(j.words[1]);
+	latency_question_release(&j.q);
 	return status;
 }
