@@ -80,8 +80,6 @@ int serving_start(struct serving **out, struct agent *a, int fd, const struct tr
 		  struct msg_trace_req *req, int done_fd);
 /* Sends the recorder the reason why it is not served. 0 or -errno. */
 int agent_refuse(const struct agent *a, int fd, const char *why, struct msg_wait w);
-/* A connection to one of its ports that came through the agent's own socket. */
-bool serving_offer(struct serving *s, uint32_t port, int fd);
 void serving_cancel(struct serving *s);
 /* Waits for its end and frees it. */
 void serving_join(struct serving *s);
@@ -164,7 +162,10 @@ void ports_free(struct ports *p);
 uint32_t ports_number(const struct ports *p, size_t i);
 /* Waits for the one connection of a port, then closes the port. fd or -errno. */
 int ports_accept(struct ports *p, size_t i, const struct msg_wait *w);
-/* UNIX: gives it the connection; false: no such port, or it has one. */
+/*
+ * UNIX: gives it the connection, which came through the agent's own socket; false: no such port, or it has
+ * one. p may be NULL.
+ */
 bool ports_offer(struct ports *p, uint32_t number, int fd);
 
 /*

@@ -185,7 +185,8 @@ static int pending_connect(struct server *s, struct pending *p)
 	len = snprintf(line, sizeof(line), "OK %u\n", port);
 	if (port == s->a->addr.port)
 		return msg_send(p->fd, line, (size_t)len, &w);
-	if (!s->serving || msg_send(p->fd, line, (size_t)len, &w) || !serving_offer(s->serving, port, p->fd))
+	if (!s->serving || msg_send(p->fd, line, (size_t)len, &w) ||
+	    !ports_offer(atomic_load(&s->serving->ports), port, p->fd))
 		return -ECONNREFUSED;
 	return 1;
 }

@@ -623,7 +623,7 @@ static void *serving_thread(void *arg)
 
 static void serving_free(struct serving *s)
 {
-	/* here, not in the thread: serving_offer looks at them */
+	/* here, not in the thread: serve.c offers them connections */
 	ports_free(s->ports);
 	msg_trace_req_release(&s->req);
 	record_plan_release(&s->plan);
@@ -668,13 +668,6 @@ int serving_start(struct serving **out, struct agent *a, int fd, const struct tr
 	close(fd);
 	serving_free(s);
 	return ret;
-}
-
-bool serving_offer(struct serving *s, uint32_t port, int fd)
-{
-	struct ports *p = atomic_load(&s->ports);
-
-	return p && ports_offer(p, port, fd);
 }
 
 void serving_cancel(struct serving *s)

@@ -113,6 +113,8 @@ bool ports_offer(struct ports *p, uint32_t number, int fd)
 {
 	bool taken = false;
 
+	if (!p)
+		return false;
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->n && number && !taken; i++) {
 		if (p->v[i].number != number || p->v[i].given >= 0)
