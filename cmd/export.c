@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 
-#include "ask/latency/latency.h"
 #include "ask/sql/sql.h"
 #include "cmd.h"
 #include "convert/export/export.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Prints the result of hyptrace latency as tables. */
-#include "latency-answer.h"
+#include "cmd.h"
 
 const char *latency_row_name(const struct latency_answer *l, const struct latency_row *row,
 			     char out[LATENCY_ROW_NAME])

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace latency: how long it takes from one event to the next, over buffers and machines. */
 #include "cmd.h"
-#include "latency-answer.h"
 
 #define WORST_MAX 100
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace view: recordings as one HTML page with a timeline and tables. */
 
-#include "latency-answer.h"
 #include "cmd.h"
 #include "ask/why/why.h"
 #include "convert/view/view.h"
 #include "base/decode/mark-lines.h"
-#include "base/json.h"
 #include "base/outfile.h"
 #include "base/program.h"
 

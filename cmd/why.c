@@ -2,7 +2,6 @@
 /* hyptrace why: the causes of a slow tail. */
 #include "ask/why/why.h"
 #include "cmd.h"
-#include "latency-answer.h"
 
 /* The options, and all that the answer needs. */
 struct why_job {
