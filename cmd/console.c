@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include "cmd.h"
-#include "base/answer.h"
 #include "convert/import/import.h"
 #include "record/guest/guest.h"
 

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <sys/utsname.h>
 
-#include "base/answer.h"
 #include "cmd.h"
 #include "record/drain/remote.h"
 #include "record/guest/guest.h"

@@ -6,8 +6,6 @@
 #include "ask/states/reading.h"
 #include "base/decode/mark-lines.h"
 #include "cmd.h"
-#include "read/filter.h"
-#include "base/answer.h"
 #include "base/outfile.h"
 
 struct flame_command {

@@ -2,7 +2,6 @@
 /* hyptrace list: the machine's guests, trace buffers and events. */
 #include <fnmatch.h>
 
-#include "base/answer.h"
 #include "record/guest/guest.h"
 #include "record/drain/remote.h"
 #include "cmd.h"

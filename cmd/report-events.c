@@ -13,7 +13,6 @@
 #include "convert/export/export.h"
 #include "base/cursor.h"
 #include "report-priv.h"
-#include "read/part.h"
 
 /* include/linux/trace_events.h */
 #define FLAG_HARDIRQ 0x08

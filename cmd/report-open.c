@@ -3,8 +3,6 @@
  * options ask for, and a program for function_graph. */
 #include <regex.h>
 
-#include "base/answer.h"
-#include "read/filter.h"
 #include "report-priv.h"
 
 #define INDENT	  2

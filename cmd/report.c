@@ -6,7 +6,6 @@
 #include "ask/live/live.h"
 #include "report-priv.h"
 #include "file/dat/options.h"
-#include "read/part.h"
 #include "base/cursor.h"
 
 #define WAIT_MS 10000

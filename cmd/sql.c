@@ -4,7 +4,6 @@
 
 #include "cmd.h"
 #include "ask/sql/sql.h"
-#include "base/answer.h"
 #ifdef HYPTRACE_LIBEDIT
 #include <editline/readline.h>
 #endif

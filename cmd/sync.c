@@ -3,7 +3,6 @@
  * and writes them into the files. */
 #include <math.h>
 
-#include "base/answer.h"
 #include "base/outfile.h"
 #include "base/svg.h"
 #include "cmd.h"

@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 
 #include "cmd.h"
-#include "ask/states/histogram.h"
-#include "base/answer.h"
 #include "base/clock.h"
 #include "base/signals.h"
 #include "record/tracefs/undo.h"

@@ -3,7 +3,6 @@
 #define HYPTRACE_SPOOL_TO_DAT_H
 
 #include "file/dat/reader.h"
-#include "file/dat/writer.h"
 #include "record/hyp/hypevents.h"
 #include "record/spool/spool.h"
 

@@ -5,7 +5,6 @@
 #include <zstd.h>
 
 #include "base/cursor.h"
-#include "base/files.h"
 #include "record/clock/counter.h"
 
 #define FORMAT_MAX (1u << 20)

@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include "base/buf.h"
 #include "base/strings.h"
 #include "file/dat/format.h"
 

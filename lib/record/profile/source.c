@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A profile as a source for the recorder: drains its pages, and adds its texts. */
 
-#include "record/hyp/hypevents.h"
 #include "record/profile/profile.h"
 #include "record/drain/spool-to-dat.h"
 
