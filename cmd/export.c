@@ -15,6 +15,11 @@ struct export_opts {
 	bool json;
 	struct strlist tables;
 	struct buf presets; /* of the table latency: a condition; empty: all */
+
+	const struct log *log; /* its ctx is the console */
+	struct export_job job;
+	int stop_fd;	  /* of stop_signals() */
+	uint64_t damaged; /* places that the tables found */
 };
 
 #define EXPORT(field) .off = offsetof(struct export_opts, field)
@@ -106,33 +111,25 @@ static bool export_check(void *opts)
 	return options_good("hyptrace", wrong);
 }
 
-struct export
-{
-	const struct log *log; /* its ctx is the console */
-	struct export_job job;
-	int stop_fd;	  /* of stop_signals() */
-	uint64_t damaged; /* places that the tables found */
-};
-
 /* -ECANCELED: a signal ends the export, which leaves nothing behind. */
 static int export_progress(void *ctx, double part)
 {
-	const struct export *e = ctx;
-	struct pollfd stop = { .fd = e->stop_fd, .events = POLLIN };
+	const struct export_opts *o = ctx;
+	struct pollfd stop = { .fd = o->stop_fd, .events = POLLIN };
 
-	progress_writing(e->log->ctx, (uint64_t)(part * 1000), 1000);
+	progress_writing(o->log->ctx, (uint64_t)(part * 1000), 1000);
 	return poll(&stop, 1, 0) > 0 ? -ECANCELED : 0;
 }
 
 /* For an output that takes its name when it is whole. */
-static int export_watch(struct export *e)
+static int export_watch(struct export_opts *o)
 {
-	e->stop_fd = stop_signals();
-	e->job.progress = export_progress;
-	e->job.progress_ctx = e;
-	if (e->stop_fd < 0)
-		log_err(e->log, "cannot watch for signals: %s", errno_text(e->stop_fd));
-	return e->stop_fd < 0 ? e->stop_fd : 0;
+	o->stop_fd = stop_signals();
+	o->job.progress = export_progress;
+	o->job.progress_ctx = o;
+	if (o->stop_fd < 0)
+		log_err(o->log, "cannot watch for signals: %s", errno_text(o->stop_fd));
+	return o->stop_fd < 0 ? o->stop_fd : 0;
 }
 
 #ifdef HYPTRACE_PERFETTO
@@ -198,7 +195,7 @@ static int tables_row(void *ctx, const struct sql_value *v, size_t n)
 	return ret ?: parquet_table_sink.rows(ctx, 1);
 }
 
-static int tables_query(struct export *e, void *table, const char *query, const char *name,
+static int tables_query(struct export_opts *o, void *table, const char *query, const char *name,
 			const char *condition, int (*row)(void *ctx, const struct sql_value *v, size_t n))
 {
 	const struct sql_sink sink = { .row = row };
@@ -207,12 +204,12 @@ static int tables_query(struct export *e, void *table, const char *query, const 
 
 	free(text);
 	if (*why && !tables_stopped)
-		log_err(e->log, "table '%s': %s", name, why);
+		log_err(o->log, "table '%s': %s", name, why);
 	return tables_stopped ? -ECANCELED : ret;
 }
 
 /* By one reading of the files; then those that SQLite keeps. */
-static int tables_write(struct export *e, struct parquet_tables *to, const struct export_opts *o)
+static int tables_write(struct export_opts *o, struct parquet_tables *to)
 {
 	struct sql_reader *v = calloc(o->tables.n + 1, sizeof(*v));
 	struct parquet_table *table;
@@ -220,42 +217,42 @@ static int tables_write(struct export *e, struct parquet_tables *to, const struc
 
 	for (size_t i = 0; i < o->tables.n && !ret; i++) {
 		ret = parquet_table_begin(to, o->tables.v[i], &table)
-			      ?: tables_query(e, table, "PRAGMA table_info =", o->tables.v[i], "",
+			      ?: tables_query(o, table, "PRAGMA table_info =", o->tables.v[i], "",
 					      tables_column);
 		v[i] = (struct sql_reader){ o->tables.v[i], &parquet_table_sink, table, false };
 	}
-	ret = ret ?: sql_read_tables(tables_sql, v, o->tables.n, export_progress, e);
+	ret = ret ?: sql_read_tables(tables_sql, v, o->tables.n, export_progress, o);
 	for (size_t i = 0; i < o->tables.n && !ret; i++) {
 		const char *only = strcmp(v[i].name, "latency") ? "" : (const char *)o->presets.data ?: "";
 
 		if (v[i].kept)
-			ret = tables_query(e, v[i].ctx, "SELECT * FROM", v[i].name, only, tables_row);
+			ret = tables_query(o, v[i].ctx, "SELECT * FROM", v[i].name, only, tables_row);
 		ret = ret ?: parquet_table_end(v[i].ctx);
 	}
 	free(v);
 	return tables_stopped ? -ECANCELED : ret;
 }
 
-static int export_tables(struct export *e, const struct export_opts *o)
+static int export_tables(struct export_opts *o)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction sa = { .sa_handler = tables_signal };
 	struct parquet_tables *to;
 	struct strlist notes;
-	int ret = sql_open(&tables_sql, e->job.in, e->log);
+	int ret = sql_open(&tables_sql, o->job.in, o->log);
 
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &sa, NULL);
-	ret = parquet_tables_open(&to, o->parquet, e->job.key, e->log)
-		      ?: parquet_tables_close(to, tables_write(e, to, o));
-	progress_end(e->log->ctx);
+	ret = parquet_tables_open(&to, o->parquet, o->job.key, o->log)
+		      ?: parquet_tables_close(to, tables_write(o, to));
+	progress_end(o->log->ctx);
 	notes = sql_notes(tables_sql);
 	for (size_t i = 0; i < notes.n && !ret; i++)
-		log_info(e->log, "%s", notes.v[i]);
+		log_info(o->log, "%s", notes.v[i]);
 	strlist_release(&notes);
-	e->damaged = sql_counts(tables_sql).damaged;
+	o->damaged = sql_counts(tables_sql).damaged;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		signal(signals[i], SIG_DFL);
 	sql_close(tables_sql);
@@ -264,90 +261,90 @@ static int export_tables(struct export *e, const struct export_opts *o)
 
 #else
 
-static int export_tables(struct export *e, const struct export_opts *o)
+static int export_tables(struct export_opts *o)
 {
-	log_err(e->log, "this hyptrace was built without libsqlite3, so it cannot write tables");
+	log_err(o->log, "this hyptrace was built without libsqlite3, so it cannot write tables");
 	return -ENOSYS;
 }
 
 #endif
 
-static int export_form(struct export *e, const struct export_opts *o, const struct mark_desc *desc, int fd)
+static int export_form(struct export_opts *o, const struct mark_desc *desc, int fd)
 {
 	struct stat st;
 	int ret;
 
-	e->job.fd = fd;
+	o->job.fd = fd;
 	/* into a file only: who reads from a pipe has the terminal */
-	ret = !fstat(fd, &st) && S_ISREG(st.st_mode) ? export_watch(e) : 0;
+	ret = !fstat(fd, &st) && S_ISREG(st.st_mode) ? export_watch(o) : 0;
 	if (ret)
 		return ret;
-	ret = o->perfetto ? export_perfetto(&e->job, desc, e->log) : export_json(&e->job);
-	progress_end(e->log->ctx);
+	ret = o->perfetto ? export_perfetto(&o->job, desc, o->log) : export_json(&o->job);
+	progress_end(o->log->ctx);
 	return ret;
 }
 
-static int export_to(struct export *e, const struct export_opts *o, const struct mark_desc *desc)
+static int export_to(struct export_opts *o, const struct mark_desc *desc)
 {
 	const char *path = o->perfetto ? o->perfetto : o->output ? o->output : "-";
-	const struct inputs *in = e->job.in;
+	const struct inputs *in = o->job.in;
 	struct outfile out;
 	int ret;
 
 	/* Perfetto and CTF take all times for ns; other forms may have ticks. */
 	for (const struct input *f = in->v; f < in->v + in->n && (o->perfetto || o->ctf); f++)
 		if (filetime_in_ticks(&f->time))
-			return log_fail(e->log, -EINVAL,
+			return log_fail(o->log, -EINVAL,
 					"%s: times are ticks of the clock %s, whose rate neither the file "
 					"(TSC2NSEC) nor its events show: Perfetto and CTF take ns; "
 					"--ts2secs HZ sets the rate, --json keeps ticks",
 					f->path, f->time.clock);
 	if (o->tables.n)
-		return export_tables(e, o);
-	ret = handle_iterate(o->f.handle, NULL, NULL, &e->job.timeline);
+		return export_tables(o);
+	ret = handle_iterate(o->f.handle, NULL, NULL, &o->job.timeline);
 	if (ret)
 		return ret;
 	if (o->ctf || o->parquet) { /* a directory that is not there before: no input lies in it */
-		ret = export_watch(e)
-			      ?: o->ctf ? export_ctf(&e->job, o->ctf, e->log)
-					: export_parquet(&e->job, o->parquet, e->log);
-		progress_end(e->log->ctx);
+		ret = export_watch(o)
+			      ?: o->ctf ? export_ctf(&o->job, o->ctf, o->log)
+					: export_parquet(&o->job, o->parquet, o->log);
+		progress_end(o->log->ctx);
 		return ret;
 	}
 	if (!strcmp(path, "-"))
-		return stdout_written(export_form(e, o, desc, STDOUT_FILENO), e->log);
-	ret = output_open(&out, path, true, in, e->log);
-	return ret ? ret : outfile_close(&out, export_form(e, o, desc, out.fd));
+		return stdout_written(export_form(o, desc, STDOUT_FILENO), o->log);
+	ret = output_open(&out, path, true, in, o->log);
+	return ret ? ret : outfile_close(&out, export_form(o, desc, out.fd));
 }
 
 static int export_files(void *opts, const struct log *log)
 {
 	struct export_opts *o = opts;
-	struct export e = { .log = log, .stop_fd = -1 };
 	struct mark_desc *desc = NULL;
 	struct siphash_key key = { 0 };
 	int ret = 0;
 
+	o->log = log;
 	if (o->perfetto && !PERFETTO_BUILT)
 		ret = log_fail(log, -ENOSYS,
 			       "this hyptrace was built without libdeflate, so it cannot write for Perfetto");
 	else if (o->anonymize)
 		ret = anonymize_key(&key, o->anonymize, log);
-	e.job.key = o->anonymize ? &key : NULL;
-	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_files(&o->f, 0, &e.job.in, log);
-	ret = ret ?: export_to(&e, o, desc);
-	if (!ret && e.job.unknown)
+	o->job.key = o->anonymize ? &key : NULL;
+	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_files(&o->f, 0, &o->job.in, log);
+	ret = ret ?: export_to(o, desc);
+	if (!ret && o->job.unknown)
 		log_warn(log, "%llu of %llu records are of events without a format",
-			 (unsigned long long)e.job.unknown, (unsigned long long)e.job.records);
-	ret = ret ?: log_damage(log, hyptrace_damaged(o->f.handle) + e.damaged);
-	fd_close(&e.stop_fd);
+			 (unsigned long long)o->job.unknown, (unsigned long long)o->job.records);
+	ret = ret ?: log_damage(log, hyptrace_damaged(o->f.handle) + o->damaged);
+	fd_close(&o->stop_fd);
 	mark_desc_free(desc);
 	return ret ? EXIT_FAILED : EXIT_OK;
 }
 
 int cmd_export(int argc, char **argv)
 {
-	struct export_opts o = { 0 };
+	struct export_opts o = { .stop_fd = -1 };
 	int status = command_read(&export_table, argc, argv, &o, export_check, export_files);
 
 	strlist_release(&o.tables);
