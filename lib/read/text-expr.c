@@ -54,13 +54,17 @@ struct text_piece *text_piece_add(struct text_build *b, enum text_piece_kind kin
 	return &b->p->pieces[b->p->n - 1];
 }
 
+/* A copy in the program's memory. */
+static const struct text_expr *text_expr_keep(struct text_build *b, const struct text_expr e)
+{
+	struct text_expr *kept = text_alloc(b, sizeof(e));
+
+	return kept ? memcpy(kept, &e, sizeof(e)) : NULL;
+}
+
 static const struct text_expr *text_expr_const(struct text_build *b, uint64_t value)
 {
-	struct text_expr *e = text_alloc(b, sizeof(*e));
-
-	if (e)
-		*e = (struct text_expr){ .op = TEXT_CONST, .value = value };
-	return e;
+	return text_expr_keep(b, (struct text_expr){ .op = TEXT_CONST, .value = value });
 }
 
 struct text_place text_place(const struct tep_format_field *f)
@@ -78,11 +82,8 @@ static struct tep_format_field *text_arg_field(struct text_build *b, struct tep_
 
 const struct text_expr *text_expr_load(struct text_build *b, const struct tep_format_field *f, bool raw)
 {
-	struct text_expr *e = text_alloc(b, sizeof(*e));
-
-	if (e)
-		*e = (struct text_expr){ .op = raw ? TEXT_LOAD_RAW : TEXT_LOAD, .at = text_place(f) };
-	return e;
+	return text_expr_keep(
+		b, (struct text_expr){ .op = raw ? TEXT_LOAD_RAW : TEXT_LOAD, .at = text_place(f) });
 }
 
 /* Bits that a cast keeps, by the type's name; the sign is never extended. */
@@ -112,27 +113,21 @@ static uint64_t text_type_mask(const char *type, size_t len)
 
 static const struct text_expr *text_expr_mask(struct text_build *b, const struct text_expr *a, uint64_t mask)
 {
-	struct text_expr *e;
-
 	if (!a || (!(mask & (mask + 1)) && text_expr_most(a) <= mask))
 		return a;
-	e = text_alloc(b, sizeof(*e));
-	if (e)
-		*e = (struct text_expr){ .op = TEXT_MASK, .a = a, .value = mask };
-	return e;
+	return text_expr_keep(b, (struct text_expr){ .op = TEXT_MASK, .a = a, .value = mask });
 }
 
 /* left[right] */
 static const struct text_expr *text_expr_index(struct text_build *b, struct tep_print_arg *arg)
 {
 	struct tep_print_arg *left = arg->op.left;
+	const struct text_expr *item;
 	const char *type = NULL;
-	struct text_expr *e = text_alloc(b, sizeof(*e));
 	struct tep_format_field *f;
+	struct text_expr e;
 	size_t len;
 
-	if (!e)
-		return NULL;
 	for (; left->type == TEP_PRINT_TYPE; left = left->typecast.item)
 		type = type ? type : left->typecast.type;
 	if (left->type != TEP_PRINT_FIELD && left->type != TEP_PRINT_DYNAMIC_ARRAY)
@@ -140,20 +135,20 @@ static const struct text_expr *text_expr_index(struct text_build *b, struct tep_
 	f = left->type == TEP_PRINT_FIELD ? text_arg_field(b, left) : left->dynarray.field;
 	if (!f)
 		return text_expr_const(b, 0);
-	*e = (struct text_expr){ .op = TEXT_INDEX,
-				 .item = f->elementsize,
-				 .at = text_place(f),
-				 .a = text_expr(b, arg->op.right) };
+	e = (struct text_expr){ .op = TEXT_INDEX,
+				.item = f->elementsize,
+				.at = text_place(f),
+				.a = text_expr(b, arg->op.right) };
 	if (left->type == TEP_PRINT_DYNAMIC_ARRAY) {
-		e->op = TEXT_INDEX_DYNAMIC;
-		e->at.dynamic = true;
-		e->item = e->item ? e->item : sizeof(uint64_t);
+		e.op = TEXT_INDEX_DYNAMIC;
+		e.at.dynamic = true;
+		e.item = e.item ? e.item : sizeof(uint64_t);
 	}
-	if (!e->a)
-		return NULL;
+	item = e.a ? text_expr_keep(b, e) : NULL;
 	/* what a pointer of that type points at: "u8 *" */
 	len = type ? strlen(type) : 0;
-	return len > 2 && type[len - 1] == '*' ? text_expr_mask(b, e, text_type_mask(type, len - 2)) : e;
+	return len > 2 && type[len - 1] == '*' ? text_expr_mask(b, item, text_type_mask(type, len - 2))
+					       : item;
 }
 
 /* By its first two characters, as libtraceevent knows it; TEXT_CONST: unknown, which counts as 0. */
@@ -197,47 +192,44 @@ static enum text_op text_op_of(const char *op)
 static const struct text_expr *text_expr_choice(struct text_build *b, struct tep_print_arg *arg)
 {
 	struct tep_print_arg *sides = arg->op.right;
-	struct text_expr *e = text_alloc(b, sizeof(*e));
+	struct text_expr e;
 
 	if (!sides || sides->type != TEP_PRINT_OP) {
 		text_refuse(b, "a choice of nothing");
 		return NULL;
 	}
-	if (!e)
-		return NULL;
-	*e = (struct text_expr){ .op = TEXT_CHOICE,
-				 .a = text_expr(b, arg->op.left),
-				 .b = text_expr(b, sides->op.left),
-				 .c = text_expr(b, sides->op.right) };
-	return e->a && e->b && e->c ? e : NULL;
+	e = (struct text_expr){ .op = TEXT_CHOICE,
+				.a = text_expr(b, arg->op.left),
+				.b = text_expr(b, sides->op.left),
+				.c = text_expr(b, sides->op.right) };
+	return e.a && e.b && e.c ? text_expr_keep(b, e) : NULL;
 }
 
 static const struct text_expr *text_expr_op(struct text_build *b, struct tep_print_arg *arg)
 {
-	struct text_expr *e;
+	struct text_expr e;
 
 	if (!strcmp(arg->op.op, "["))
 		return text_expr_index(b, arg);
 	if (!strcmp(arg->op.op, "?"))
 		return text_expr_choice(b, arg);
-	e = text_alloc(b, sizeof(*e));
-	if (!e)
+	e = (struct text_expr){ .op = text_op_of(arg->op.op),
+				.a = text_expr(b, arg->op.left),
+				.b = text_expr(b, arg->op.right) };
+	if (!e.a || !e.b)
 		return NULL;
-	*e = (struct text_expr){ .op = text_op_of(arg->op.op),
-				 .a = text_expr(b, arg->op.left),
-				 .b = text_expr(b, arg->op.right) };
-	if (!e->a || !e->b)
-		return NULL;
-	if (e->a->op == TEXT_CONST && e->b->op == TEXT_CONST)
-		return text_expr_const(b, text_eval(e, NULL));
-	return e->op == TEXT_AND && e->b->op == TEXT_CONST ? text_expr_mask(b, e->a, e->b->value) : e;
+	if (e.a->op == TEXT_CONST && e.b->op == TEXT_CONST)
+		return text_expr_const(b, text_eval(&e, NULL));
+	if (e.op == TEXT_AND && e.b->op == TEXT_CONST)
+		return text_expr_mask(b, e.a, e.b->value);
+	return text_expr_keep(b, e);
 }
 
 const struct text_expr *text_expr(struct text_build *b, struct tep_print_arg *arg)
 {
 	const struct tep_format_field *f;
 	const struct text_expr *item;
-	struct text_expr *e;
+	struct text_expr e;
 	uint64_t value;
 
 	switch (arg->type) {
@@ -258,12 +250,9 @@ const struct text_expr *text_expr(struct text_build *b, struct tep_print_arg *ar
 	case TEP_PRINT_OP:
 		return text_expr_op(b, arg);
 	case TEP_PRINT_DYNAMIC_ARRAY_LEN:
-		e = text_alloc(b, sizeof(*e));
-		if (e) {
-			*e = (struct text_expr){ .op = TEXT_LENGTH, .at = text_place(arg->dynarray.field) };
-			e->at.dynamic = true;
-		}
-		return e;
+		e = (struct text_expr){ .op = TEXT_LENGTH, .at = text_place(arg->dynarray.field) };
+		e.at.dynamic = true;
+		return text_expr_keep(b, e);
 	case TEP_PRINT_DYNAMIC_ARRAY:
 		text_refuse(b, "an address in libtraceevent's memory");
 		return NULL;
