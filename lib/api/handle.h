@@ -4,7 +4,6 @@
 
 #include "hyptrace.h"
 #include "read/timeline.h"
-#include "read/part.h"
 
 /*
  * Calls for hyptrace's own commands beyond hyptrace.h: libtraceevent's side of a handle.

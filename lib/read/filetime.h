@@ -6,9 +6,6 @@
 #include "file/dat/reader.h"
 #include "file/dat/options.h"
 
-struct input;
-struct inputs;
-
 /*
  * Conversion of a trace.dat's time stamps by its options, in the order of stock (libtracecmd,
  * timestamp_calc): TIME_SHIFT by CPU, TSC2NSEC's mult and shift, then DATE and OFFSET. Stock leaves
@@ -65,18 +62,5 @@ static inline uint64_t filetime_apply(const struct filetime *t, unsigned int cpu
 uint64_t filetime_bound(const struct filetime *t, uint64_t ts);
 /* The widest of those that are known, in its unit; 0: there are none. */
 uint64_t filetime_widest_bound(const struct filetime *t);
-
-/* Rates of clocks that count ticks, x86-tsc say, estimated from events that carry ns. */
-struct tick_rate {
-	double hz;
-	double error;	   /* relative */
-	const char *event; /* that it is by */
-};
-
-/*
- * Gives each loaded input whose times are ticks a rate: its own estimate, or that of its host or guest, which
- * count alike. The log gets a line for each estimate, and for each file that stays in ticks. -ENOMEM.
- */
-int inputs_convert_ticks(struct inputs *all, const struct log *log);
 
 #endif

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Part of recordings' time that a user asks for: its text, and its times in the files. */
-#include "read/part.h"
-
 #include "read/inputs.h"
+
 #include "base/answer.h"
 
 static int part_parse_end(const char *text, struct part_end *e)

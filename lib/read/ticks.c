@@ -9,6 +9,13 @@
 #define RATIO_NEAR                                                                                           \
 	0.05 /* of the median: what differs by more is a timer of another clock, or a task that slept */
 
+/* Rates of clocks that count ticks, x86-tsc say, estimated from events that carry ns. */
+struct tick_rate {
+	double hz;
+	double error;	   /* relative */
+	const char *event; /* that it is by */
+};
+
 /* Two events of a CPU: ticks and ns that lie between them. */
 struct tick_sample {
 	double ticks, ns;

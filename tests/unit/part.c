@@ -4,7 +4,6 @@
 #include "dat-fixture.h"
 
 #include "read/inputs.h"
-#include "read/part.h"
 
 #define PAGES 45 /* five compressed chunks */
 

@@ -3,7 +3,7 @@
 #include "dat-fixture.h"
 
 #include "ask/why/why-priv.h"
-#include "read/part.h"
+#include "read/inputs.h"
 #include "../leaks.h"
 
 static const struct {

@@ -4,7 +4,6 @@
 
 #include "ask/states/reading.h"
 #include "ask/states/states.h"
-#include "read/part.h"
 
 /* An owner's state, of which rows are. Has no padding, and is compared as bytes. */
 struct series_state {

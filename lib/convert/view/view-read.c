@@ -4,7 +4,6 @@
 
 #include "base/decode/esr.h"
 #include "convert/view/view-priv.h"
-#include "read/part.h"
 
 /* A CPU of a buffer. */
 struct view_stream {
