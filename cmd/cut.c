@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace cut: writes a part of recordings' time, or pieces of one length, as trace.dat files. */
 #include "cmd.h"
-#include "file/dat/copy.h"
 
 #define CUT_PIECES_MAX 10000
 

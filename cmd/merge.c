@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace merge: joins pieces of a recording, of the host and of its guests, into one file each. */
 #include "cmd.h"
-#include "file/dat/copy.h"
 
 struct merge_opts {
 	struct files_opts f;

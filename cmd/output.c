@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Files that commands write their answers into: never over one of the inputs. */
-#include "file/dat/copy.h"
 #include "cmd.h"
 #include "base/outfile.h"
 

@@ -6,7 +6,6 @@
 #include "base/outfile.h"
 #include "base/svg.h"
 #include "cmd.h"
-#include "file/dat/copy.h"
 #include "file/dat/options.h"
 #include "sync/align.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes a trace.dat anew: a part of it, pieces of it together, or all of it with other options. */
-#include "file/dat/copy.h"
+#include "file/dat/reader.h"
 
 #include "base/cursor.h"
 #include "base/files.h"
