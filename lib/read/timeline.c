@@ -35,7 +35,6 @@ void timeline_fill(const struct timeline *t, const struct merge_record *m, struc
 				       .input = s->input,
 				       .in = in,
 				       .buffer = &reader_info(in->reader)->buffers[s->buffer],
-				       .index = s->index,
 				       .cpu = s->cpu,
 				       .ts = m->ts,
 				       .raw = m->raw,
@@ -51,7 +50,6 @@ void timeline_fill(const struct timeline *t, const struct merge_record *m, struc
 	if (!e)
 		return;
 	r->event = e->event;
-	r->hyp = e->hyp;
 	if (r->tep.size < e->least)
 		r->tep.size = e->least;
 }

@@ -23,14 +23,12 @@ struct timeline_record {
 	size_t input;		      /* index of in */
 	const struct input *in;
 	const struct reader_buffer *buffer;
-	size_t index; /* of the CPU in the buffer's list */
 	unsigned int cpu;
 	uint64_t ts;		 /* ns of the host's clock; ticks where they are not converted */
 	uint64_t raw;		 /* as it stands in the page */
 	int64_t missed;		 /* events lost before it on this CPU; -1: some */
 	struct tep_record tep;	 /* its bytes, with zeros behind them; size 0: none, only a loss */
 	struct tep_event *event; /* NULL: no format has its id */
-	bool hyp;		 /* of the hypervisor's own events */
 	unsigned int id;
 	int pid; /* -1: the record has none */
 };
