@@ -24,7 +24,7 @@ bool map_any(const struct problem *p)
 
 struct pair {
 	double part;
-	uint32_t n, best;
+	uint32_t best;
 	size_t cpu, thread; /* indices */
 };
 
@@ -62,7 +62,7 @@ int map_solve(struct problem *p, size_t k, int64_t low, int64_t high)
 			p->map[i] = -1;
 			if (ret)
 				goto out;
-			*next++ = (struct pair){ s.n ? (double)s.best / s.n : 0, s.n, s.best, i, t };
+			*next++ = (struct pair){ s.n ? (double)s.best / s.n : 0, s.best, i, t };
 		}
 	/* the best pairs first, until each CPU or each thread is taken */
 	qsort(v, n, sizeof(*v), compare_pairs);

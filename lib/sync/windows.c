@@ -13,7 +13,7 @@ static int compare_points(const void *a, const void *b)
 
 struct pairing {
 	struct sync_windows *out;
-	uint64_t begin, end, slack, step;
+	uint64_t slack, step;
 };
 
 static int put_window(const struct pairing *p, const struct sync_point *at, uint64_t a, uint64_t b,
@@ -28,7 +28,7 @@ static int put_window(const struct pairing *p, const struct sync_point *at, uint
 int sync_windows_pair(struct sync_windows *w, struct sync_point *v, size_t n, uint64_t begin, uint64_t end,
 		      uint64_t slack, uint64_t step)
 {
-	const struct pairing p = { w, begin, end, slack, step };
+	const struct pairing p = { w, slack, step };
 
 	qsort(v, n, sizeof(*v), compare_points);
 	for (size_t i = 0; i < n; i++) {
