@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 
-#include "text-priv.h"
+#include "read/text.h"
 
 void text_refuse(struct text_build *b, const char *fmt, ...)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Programs for events' texts at work: one piece after the other, each with its number or
  * its string of a record. */
-#include "text-priv.h"
+#include "read/text.h"
 
 /*
  * Loads a number of 1, 2, 4 or 8 bytes; of any other size it is 0, as to libtraceevent. Bytes after the

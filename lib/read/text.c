@@ -3,7 +3,6 @@
 #include <ctype.h>
 
 #include "read/text.h"
-#include "text-priv.h"
 
 #define TEXT_COUNT_MAX UINT16_MAX /* what a record may choose as a width (file/dat/print-format.c) */
 

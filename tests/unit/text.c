@@ -15,7 +15,7 @@
 #include "file/dat/format.h"
 #include "plugin-rig.h"
 #include "read/tepfile.h"
-#include "read/text-priv.h"
+#include "read/text.h"
 #include "text-formats.h"
 #include "text-judge.h"
 
