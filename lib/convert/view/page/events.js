@@ -20,17 +20,7 @@ function readEvents(data) {
 
 // Index of the first event at that time or later.
 function firstEvent(events, time) {
-	let low = 0, high = events.length;
-
-	while (low < high) {
-		const middle = (low + high) >> 1;
-
-		if (events[middle].at >= time)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return firstReached(events.length, (i) => events[i].at >= time);
 }
 
 function eventsOfCpu(data, machine, cpu, from, to) {

@@ -2,14 +2,14 @@
 // Sums of a stretch of time, by lane and meaning.
 "use strict";
 
-// Index of the first span that may end after a time.
-function firstSpan(spans, time) {
-	let low = 0, high = spans.n;
+// Index of the first of n things that is reached, as all after it are; n: none is.
+function firstReached(n, reached) {
+	let low = 0, high = n;
 
 	while (low < high) {
 		const middle = (low + high) >> 1;
 
-		if (spans.reach[middle] > time)
+		if (reached(middle))
 			high = middle;
 		else
 			low = middle + 1;
@@ -17,19 +17,14 @@ function firstSpan(spans, time) {
 	return low;
 }
 
+// Index of the first span that may end after a time.
+function firstSpan(spans, time) {
+	return firstReached(spans.n, (i) => spans.reach[i] > time);
+}
+
 // Index of the first cell of that bucket or a later one.
 function firstCell(cells, bucket) {
-	let low = 0, high = cells.n;
-
-	while (low < high) {
-		const middle = (low + high) >> 1;
-
-		if (cells.bucket[middle] >= bucket)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return firstReached(cells.n, (i) => cells.bucket[i] >= bucket);
 }
 
 // How much of a span's time within from..to lies so near to its ends that the clocks leave it open.
