@@ -32,16 +32,15 @@ function readChains(data) {
 	});
 }
 
-// The span of the vCPU that runs a CPU of a guest at that time; null: the files do not show it.
-function vcpuSpanAt(data, lane, from, to) {
-	const vcpu = data.lanes.find((one) => one.kind === "vcpu" && one.guest === lane.machine && one.number === lane.number);
+// The span of a lane that has most of from..to: {lane, i, common}; null: none has any of it, or there is no lane.
+function spanWithMost(lane, from, to) {
 	let best = null;
 
-	for (let i = vcpu ? firstSpan(vcpu.spans, from) : 0; vcpu && i < vcpu.spans.n && vcpu.spans.from[i] < to; i++) {
-		const common = Math.min(to, vcpu.spans.to[i]) - Math.max(from, vcpu.spans.from[i]);
+	for (let i = lane ? firstSpan(lane.spans, from) : 0; lane && i < lane.spans.n && lane.spans.from[i] < to; i++) {
+		const common = Math.min(to, lane.spans.to[i]) - Math.max(from, lane.spans.from[i]);
 
-		if (common > 0 && vcpu.spans.to[i] > vcpu.spans.from[i] && (!best || common > best.common))
-			best = { lane: vcpu, i, common };
+		if (common > 0 && (!best || common > best.common))
+			best = { lane, i, common };
 	}
 	return best;
 }
@@ -52,7 +51,9 @@ function waiterOf(data, place) {
 	const is = { from: spans.from[i], to: spans.to[i], state: label.state, machine: lane.machine, lane };
 
 	if (label.state === "stolen") {
-		const vcpu = vcpuSpanAt(data, lane, is.from, is.to);
+		// the span of the vCPU that runs this CPU of a guest
+		const vcpu = spanWithMost(data.lanes.find((one) => one.kind === "vcpu" && one.guest === lane.machine && one.number === lane.number),
+			is.from, is.to);
 
 		return vcpu ? waiterOf(data, vcpu) : null;
 	}

@@ -4,17 +4,8 @@
 
 // The span of the finding's vCPU that has most of the example {from, to}; null: the page does not show it.
 function findingPlace(data, finding, { from, to }) {
-	const lane = data.lanes.find((one) => one.kind === "vcpu"
-		&& (one.name ? one.name + ":" + one.number === finding.vcpu : finding.vcpu.endsWith("-" + one.pid)));
-	let best = null;
-
-	for (let i = lane ? firstSpan(lane.spans, from) : 0; lane && i < lane.spans.n && lane.spans.from[i] < to; i++) {
-		const common = Math.min(to, lane.spans.to[i]) - Math.max(from, lane.spans.from[i]);
-
-		if (common > 0 && (!best || common > best.common))
-			best = { lane, i, common };
-	}
-	return best;
+	return spanWithMost(data.lanes.find((one) => one.kind === "vcpu"
+		&& (one.name ? one.name + ":" + one.number === finding.vcpu : finding.vcpu.endsWith("-" + one.pid))), from, to);
 }
 
 function findingText(data, finding) {
