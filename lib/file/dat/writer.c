@@ -57,14 +57,11 @@ static uint64_t dat_buffer_size(const struct dat_buffer *b)
 static void dat_put_magic(struct dat_out *o, int version, uint32_t page_size)
 {
 	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
-	const char digit[] = { (char)('0' + version), '\0' };
-	const uint8_t big_endian = 0;
-	const uint8_t long_size = 8; /* 64-bit kernels only: see page.h */
+	/* little endian; 64-bit kernels only: see page.h */
+	const uint8_t rest[] = { (uint8_t)('0' + version), 0, 0, 8 };
 
 	dat_out_write(o, magic, sizeof(magic));
-	dat_out_write(o, digit, sizeof(digit));
-	dat_out_write(o, &big_endian, 1);
-	dat_out_write(o, &long_size, 1);
+	dat_out_write(o, rest, sizeof(rest));
 	dat_out_u32(o, page_size);
 }
 
