@@ -189,13 +189,10 @@ bool pauses_between(const struct pauses *p, uint64_t a, uint64_t b, size_t *next
 
 int wall_decode(const void *data, size_t len, struct wall *out)
 {
-	struct cursor c = cursor_at(data, len);
-	const void *samples = cursor_take(&c, len);
-
 	*out = (struct wall){ .n = len / sizeof(out->v[0]) };
 	if (len % sizeof(out->v[0]) || !out->n || out->n > ARRAY_SIZE(out->v))
 		goto bad;
-	memcpy(out->v, samples, len);
+	memcpy(out->v, data, len);
 	for (size_t i = 0; i < out->n; i++)
 		if (out->v[i].trace >= TIMES_MAX || out->v[i].utc >= TIMES_MAX ||
 		    out->v[i].slack >= ERRORS_MAX)
