@@ -8,6 +8,12 @@
 /* Target of a test: another test, or one of these. */
 enum { FILTER_REJECT, FILTER_ACCEPT, FILTER_FIRST };
 
+/* A text in a record, or anywhere. */
+struct filter_span {
+	const char *s;
+	size_t len;
+};
+
 /* One comparison, of a field with a constant. */
 struct filter_test {
 	enum { FILTER_IS_NUMBER, FILTER_IS_TEXT, FILTER_IS_PATTERN } kind;
@@ -27,10 +33,7 @@ struct filter_test {
 			enum tep_filter_cmp_type cmp; /* ... is compared */
 			uint64_t value;
 		} number;
-		struct {
-			const char *s;
-			size_t len;
-		} text;
+		struct filter_span text;
 		regex_t *pattern;
 	};
 };
@@ -41,12 +44,6 @@ struct filter {
 	size_t n;
 	uint32_t *entry; /* by the event's id: its first test, FILTER_REJECT or FILTER_ACCEPT */
 	size_t n_entries;
-};
-
-/* A text in a record, or anywhere. */
-struct filter_span {
-	const char *s;
-	size_t len;
 };
 
 static const char *filter_comm(const struct filter *f, const struct filter_test *t,
@@ -269,12 +266,10 @@ static uint32_t filter_compile_str(struct filter_compiler *c, const struct tep_f
 				 .no = negated ? yes : no };
 	const struct tep_format_field *field = arg->str.field;
 
-	if (text) {
-		t.text.s = arg->str.val;
-		t.text.len = strlen(arg->str.val);
-	} else {
+	if (text)
+		t.text = (struct filter_span){ arg->str.val, strlen(arg->str.val) };
+	else
 		t.pattern = (regex_t *)&arg->str.reg;
-	}
 	filter_test_number(c, field, &t);
 	if (field->event && field->flags & TEP_FIELD_IS_STRING) {
 		t.of = FILTER_OF_STRING;
