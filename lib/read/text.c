@@ -213,6 +213,12 @@ static bool text_sched_number(struct text_build *b, const char *name, enum text_
 	return true;
 }
 
+static void text_sched_needed(struct text_build *b, const char *name, enum text_piece_kind kind, uint8_t bits)
+{
+	if (!text_sched_number(b, name, kind, bits))
+		text_refuse(b, "%s without %s", b->p->event->name, name);
+}
+
 /* "comm:pid", which makes the task known. */
 static void text_sched_task(struct text_build *b, const char *comm, const char *pid)
 {
@@ -228,14 +234,7 @@ static void text_sched_task(struct text_build *b, const char *comm, const char *
 		b->p->tasks[b->p->n_tasks++] =
 			(struct text_task){ .pid = tep_find_field(b->p->event, pid), .comm = f };
 	}
-	if (!text_sched_number(b, pid, TEXT_SIGNED, 64))
-		text_refuse(b, "%s without %s", b->p->event->name, pid);
-}
-
-static void text_sched_needed(struct text_build *b, const char *name, enum text_piece_kind kind, uint8_t bits)
-{
-	if (!text_sched_number(b, name, kind, bits))
-		text_refuse(b, "%s without %s", b->p->event->name, name);
+	text_sched_needed(b, pid, TEXT_SIGNED, 64);
 }
 
 static bool text_sched(struct text_build *b, const char *file)
