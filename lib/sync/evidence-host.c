@@ -162,8 +162,7 @@ static int blind_point(struct blind_cpu *c, const struct blind_point *at)
 
 static int blind_end(struct blind_cpu *c)
 {
-	while (c->lost > 1)
-		c->lost--;
+	c->lost = c->lost > 0;
 	return blind_cut(c, c->b->end, c->run.pid) ?: blind_found(c, c->b->end);
 }
 
