@@ -192,11 +192,11 @@ static void path_machine_covers(struct path_reading *r, size_t input)
 {
 	struct path_window *w = &r->f->window;
 	struct path_machine *m = input < w->n_machines ? &w->machines[input] : NULL;
-	struct path_row row = { .input = (uint16_t)input,
-				.kind = STEP_LOST,
-				.pid = PATH_NOBODY,
-				.guest = r->in->v[input].guest };
-	struct path_row before = row, after = row;
+	struct path_row before = { .input = (uint16_t)input,
+				   .kind = STEP_LOST,
+				   .pid = PATH_NOBODY,
+				   .guest = r->in->v[input].guest };
+	struct path_row after = before;
 	bool over = true;
 
 	for (size_t i = 0; i < r->n_streams; i++) {
