@@ -309,9 +309,8 @@ static int kind_order(const void *a, const void *b)
 {
 	const struct pft_kind *x = *(struct pft_kind *const *)a, *y = *(struct pft_kind *const *)b;
 	bool xf = !strcmp(x->system, "ftrace"), yf = !strcmp(y->system, "ftrace");
-	int order = xf != yf ? (xf ? -1 : 1) : strcmp(x->system, y->system);
 
-	return order ?: (int)x->id - (int)y->id;
+	return ORDER(yf, xf) ?: strcmp(x->system, y->system) ?: (int)x->id - (int)y->id;
 }
 
 static int formats_text(struct pft_machine *m)
