@@ -379,20 +379,20 @@ static void sum_add(struct state_sum *to, const struct state_sum *part)
  * before it. */
 static struct state_sum total_part(const struct states *st, struct state_total *t, const struct state_span *s)
 {
-	struct state_span part = *s;
 	uint64_t from = st ? s->covered_from : 0, ns, undecided;
-	bool any = !st || states_cut(&part);
+	struct state_span cut;
+	const struct state_span *part = st ? states_cut(s, &cut) : s;
 
 	if (t->from < from) { /* a buffer began since */
 		free(t->thieves);
 		free(t->causes);
 		*t = (struct state_total){ .owner = t->owner, .from = from };
 	}
-	if (!any)
+	if (!part)
 		return (struct state_sum){ 0 };
-	if (__builtin_add_overflow(part.from_bound, part.to_bound, &undecided))
+	if (__builtin_add_overflow(part->from_bound, part->to_bound, &undecided))
 		undecided = UINT64_MAX;
-	ns = part.to - part.from;
+	ns = part->to - part->from;
 	return (struct state_sum){ ns, 1, undecided < ns ? undecided : ns };
 }
 

@@ -158,20 +158,23 @@ uint64_t states_to(const struct states *st);
  * all is read; before that *from only grows.
  */
 void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to);
-/* Cuts the span to what its input covers; a cut has no bound. False: nothing is left. */
-static inline bool states_cut(struct state_span *s)
+/* The span where its input covers it, or *part, cut to what it covers; a cut has no bound. NULL: no part. */
+static inline const struct state_span *states_cut(const struct state_span *s, struct state_span *part)
 {
 	if (s->from >= s->covered_to || s->to <= s->covered_from)
-		return false;
+		return NULL;
+	if (s->from >= s->covered_from && s->to <= s->covered_to)
+		return s;
+	*part = *s;
 	if (s->from < s->covered_from) {
-		s->from = s->covered_from;
-		s->from_bound = 0;
+		part->from = s->covered_from;
+		part->from_bound = 0;
 	}
 	if (s->to > s->covered_to) {
-		s->to = s->covered_to;
-		s->to_bound = 0;
+		part->to = s->covered_to;
+		part->to_bound = 0;
 	}
-	return true;
+	return part;
 }
 /* Count of tasks, vCPUs and CPUs for which there was no room, as often as each was met. */
 uint64_t states_left_out(const struct states *st);

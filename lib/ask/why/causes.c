@@ -54,36 +54,35 @@ uint32_t why_cause_of(struct why *w, const struct why_cause *c)
 	return met->cause;
 }
 
-struct why_cause why_cause_span(const struct why *w, const struct state_span *s, bool pending)
+void why_cause_span(const struct why *w, const struct state_span *s, bool pending, struct why_cause *c)
 {
 	const struct offset_guest *guest;
 	const char *comm;
-	struct why_cause c = why_cause_plain(s->state == STATE_RUNNABLE ? STATE_PREEMPTED : s->state);
 
+	*c = why_cause_plain(s->state == STATE_RUNNABLE ? STATE_PREEMPTED : s->state);
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
-		c.kind = STATE_GUEST;
-	else if (c.kind == STATE_UNKNOWN && s->lost)
-		c.kind = WHY_LOST;
-	if (c.kind == STATE_RUNNING || s->owner->kind == STATE_OF_GUEST_TASK) {
-		c.pid = s->owner->pid;
-	} else if (c.kind == STATE_GUEST && pending) {
-		c.kind = WHY_INJECTION;
-	} else if (c.kind == STATE_PREEMPTED && !s->other) { /* the CPU was idle */
-		c.kind = STATE_WAKING;
-	} else if (c.kind == STATE_PREEMPTED) {
-		c.cpu = s->cpu;
-		c.pid = s->other;
+		c->kind = STATE_GUEST;
+	else if (c->kind == STATE_UNKNOWN && s->lost)
+		c->kind = WHY_LOST;
+	if (c->kind == STATE_RUNNING || s->owner->kind == STATE_OF_GUEST_TASK) {
+		c->pid = s->owner->pid;
+	} else if (c->kind == STATE_GUEST && pending) {
+		c->kind = WHY_INJECTION;
+	} else if (c->kind == STATE_PREEMPTED && !s->other) { /* the CPU was idle */
+		c->kind = STATE_WAKING;
+	} else if (c->kind == STATE_PREEMPTED) {
+		c->cpu = s->cpu;
+		c->pid = s->other;
 		comm = steps_comm(w->steps, s->other_input, s->other, s->to);
 		if (comm && !input_vcpu(&w->in->v[s->other_input], s->other, &guest))
-			memccpy(c.comm, comm, 0, sizeof(c.comm) - 1);
-	} else if (c.kind >= STATE_HYP && c.kind <= STATE_VMM) {
-		c.why = s->why;
-		c.reason = s->reason;
-		c.class = s->class;
+			memccpy(c->comm, comm, 0, sizeof(c->comm) - 1);
+	} else if (c->kind >= STATE_HYP && c->kind <= STATE_VMM) {
+		c->why = s->why;
+		c->reason = s->reason;
+		c->class = s->class;
 	}
-	if (c.pid != STATE_NO_TASK || c.why)
-		c.input = s->owner->input;
-	return c;
+	if (c->pid != STATE_NO_TASK || c->why)
+		c->input = s->owner->input;
 }
 
 const struct why_kind_words *why_kind(unsigned int kind)

@@ -35,12 +35,12 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 {
 	struct finding_task task = { .input = s->owner->input, .pid = s->owner->pid, .other = STATE_NO_TASK };
 	struct finding_vcpu *v = finding_vcpu_of(j, s->owner->input, s->cpu);
-	struct state_span of = *s;
+	struct state_span cut, of;
 	struct why_cause cause;
 
-	if (!v || !states_cut(&of))
+	s = v ? states_cut(s, &cut) : NULL;
+	if (!s)
 		return 0;
-	s = &of;
 	/* a wait is for the tasks that ran on that CPU meanwhile; what was stolen from them is not their
 	 * doing */
 	for (size_t i = v->n_ran; s->state == STATE_RUNNABLE && i-- > 0 && v->n_ran - i <= FINDING_RAN;) {
@@ -63,9 +63,10 @@ static int finding_guest_task(struct finding_job *j, const struct state_span *s)
 		v->ran[v->n_ran++ % FINDING_RAN] = (struct finding_ran){ s->from, s->to, 0, s->owner->pid };
 	if (s->state != STATE_STOLEN)
 		return 0;
+	of = *s;
 	of.owner = &v->owner;
 	of.state = s->by;
-	cause = why_cause_span(j->why, &of, false);
+	why_cause_span(j->why, &of, false, &cause);
 	cause.cpu = STATE_NO_CPU;
 	task.cause = why_cause_of(j->why, &cause);
 	return task.cause == UINT32_MAX ? -ENOMEM : finding_task_add(j, &task, s->from, s->to);
@@ -95,21 +96,20 @@ static int finding_span(void *ctx, const struct state_span *whole)
 {
 	static const struct finding_vcpu none = { .cpu = STATE_NO_CPU };
 	struct finding_job *j = ctx;
-	struct state_span part = *whole;
-	const struct state_span *s = &part;
+	struct state_span cut;
+	const struct state_span *part = states_cut(whole, &cut), *s = part ?: whole;
 	uint64_t ns, bound;
 	struct finding_exit_open *x;
 	struct finding_vcpu *v;
 	struct why_cause cause;
-	bool covered, unknown;
+	bool unknown;
 	size_t *place;
 	uint32_t i;
 
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		return finding_guest_task(j, s);
-	cause = why_cause_span(j->why, s, false);
+	why_cause_span(j->why, s, false, &cause);
 	unknown = cause.kind == STATE_UNKNOWN || cause.kind == WHY_LOST;
-	covered = states_cut(&part);
 	ns = s->to - s->from;
 	bound = s->from_bound + s->to_bound;
 	if (array_reach(&j->places, &j->n_places, s->owner->index + 1, sizeof(*j->places)))
@@ -127,7 +127,7 @@ static int finding_span(void *ctx, const struct state_span *whole)
 	}
 	v->owner = *s->owner;
 	v->known |= !unknown;
-	if (!covered)
+	if (!part)
 		return 0;
 	if (s->state == STATE_PREEMPTED || s->state == STATE_WAKING) {
 		v->since = v->waits ? v->since : s->from;

@@ -172,8 +172,8 @@ void why_lanes_release(struct why *w)
 static int why_stretch_add(struct why *w, const struct why_stage *stage, const struct state_span *s)
 {
 	struct why_instance *one = &w->v[stage->instance];
-	struct why_cause cause = why_cause_span(w, s, stage->pending);
 	struct why_stretch piece = { s->from, s->to, s->from_bound, s->to_bound, 0 };
+	struct why_cause cause;
 
 	if (s->from >= stage->to || s->to <= stage->from)
 		return 0;
@@ -185,6 +185,7 @@ static int why_stretch_add(struct why *w, const struct why_stage *stage, const s
 		piece.to = stage->to;
 		piece.to_bound = stage->to_bound;
 	}
+	why_cause_span(w, s, stage->pending, &cause);
 	piece.cause = why_cause_of(w, &cause);
 	if (piece.cause == UINT32_MAX)
 		return -ENOMEM;
