@@ -37,7 +37,6 @@ struct sql_output {
 	struct answer_column columns[ANSWER_COLUMNS_MAX];
 	char names[ANSWER_COLUMNS_MAX][NAME_ROOM], key[24];
 	unsigned int tables;
-	bool typed; /* the kinds of the columns are known */
 	int failed; /* the error of writing, logged */
 };
 

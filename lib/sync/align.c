@@ -35,7 +35,7 @@ static int solve_guest(const struct offsets *o, struct offsets_guest *g, struct 
 	}
 	ret = ret ?: sync_input_make(&g->in, &e, &g->pids);
 	if (!ret && g->events.n_cpus)
-		ret = sync_solve(&g->in, &g->result, log);
+		ret = sync_solve(&g->in, &g->result);
 	if (!ret && g->result.map_changed)
 		log_warn(log, "%s: the vCPU threads that its host's file names belong to another VM",
 			 g->file->path);

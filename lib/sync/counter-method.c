@@ -614,7 +614,6 @@ struct part_job {
 	const struct sync_evidence *events;
 	uint64_t off; /* ns, of the curves */
 	enum sync_class class;
-	const struct log *log;
 };
 
 /* Narrows an epoch's CNTVOFF from what the pings leave to what the windows do. */
@@ -653,7 +652,7 @@ static int solve_part(struct part_job *job, struct epoch *e, uint64_t to)
 	in.steady = false;
 	in.max_rate = NO_RATE;
 	in.max_bend = NO_BEND;
-	ret = sync_solve(&in, &r, job->log);
+	ret = sync_solve(&in, &r);
 	if (ret)
 		goto out;
 	ret = -ENODATA;
@@ -699,7 +698,7 @@ static int narrow_starts(struct part_job *job)
 {
 	const struct sync_windows *w = &job->events->host->windows;
 	struct sync_input in = { .windows = w->v, .n_windows = w->n };
-	struct problem p = { .in = &in, .log = job->log };
+	struct problem p = { .in = &in };
 	int ret = windows_threads(&p);
 
 	for (size_t i = 1; i < job->j->n && !ret; i++) {
@@ -729,11 +728,11 @@ static int narrow_starts(struct part_job *job)
 }
 
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
-			  const struct sync_evidence *events, struct sync_result *out, const struct log *log)
+			  const struct sync_evidence *events, struct sync_result *out)
 {
 	struct counter_method j = { .out = out };
 	const struct curve *h = &j.host, *g = &j.guest;
-	struct part_job job = { .j = &j, .events = events, .class = SYNC_HARD, .log = log };
+	struct part_job job = { .j = &j, .events = events, .class = SYNC_HARD };
 	const char *why;
 	int ret;
 

@@ -111,7 +111,7 @@ int sync_input_make(struct sync_input *in, const struct sync_evidence *e, int32_
 }
 
 int sync_solve_evidence(const struct sync_evidence *e, const struct sync_prior *prior,
-			struct sync_result *out, const struct log *log)
+			struct sync_result *out)
 {
 	struct sync_input in;
 	int32_t *pids;
@@ -125,7 +125,7 @@ int sync_solve_evidence(const struct sync_evidence *e, const struct sync_prior *
 		return ret;
 	if (prior)
 		in.prior = *prior;
-	ret = sync_solve(&in, out, log);
+	ret = sync_solve(&in, out);
 	free(pids);
 	return ret;
 }

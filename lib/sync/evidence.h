@@ -97,7 +97,7 @@ int sync_input_make(struct sync_input *in, const struct sync_evidence *e, int32_
 
 /* prior: may be NULL. As sync_solve; a guest without CPUs has class none. */
 int sync_solve_evidence(const struct sync_evidence *e, const struct sync_prior *prior,
-			struct sync_result *out, const struct log *log);
+			struct sync_result *out);
 
 /* ---- counter-method.c ---- */
 
@@ -123,7 +123,7 @@ int counter_solve(const struct counter_log *host, const struct counter_log *gues
  * or it was stopped and no ping shows that; sync_solve_evidence may still find something.
  */
 int counter_solve_windows(const struct counter_log *host, const struct counter_log *guest,
-			  const struct sync_evidence *events, struct sync_result *out, const struct log *log);
+			  const struct sync_evidence *events, struct sync_result *out);
 
 /*
  * Without CNTVOFF: it does not change, so the pings alone bound it, all of them

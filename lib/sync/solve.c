@@ -225,14 +225,14 @@ static void set_host_range(struct problem *p)
 	}
 }
 
-static int problem_init(struct problem *p, const struct sync_input *in, const struct log *log)
+static int problem_init(struct problem *p, const struct sync_input *in)
 {
 	size_t spans = 0, events = 0;
 	int ret;
 
-	*p = (struct problem){
-		.in = in, .log = log, .rate = in->max_rate > 0 ? in->max_rate : RATE_MAX, .part = PART_FIRST
-	};
+	*p = (struct problem){ .in = in,
+			       .rate = in->max_rate > 0 ? in->max_rate : RATE_MAX,
+			       .part = PART_FIRST };
 	p->map = calloc(in->n_cpus, sizeof(*p->map));
 	if (!p->map)
 		return -ENOMEM;
@@ -456,13 +456,13 @@ static int solve_windows(struct problem *p, struct sync_result *r)
 	return 0;
 }
 
-static int solve_once(const struct sync_input *in, struct sync_result *out, const struct log *log)
+static int solve_once(const struct sync_input *in, struct sync_result *out)
 {
 	struct problem p;
 	int ret;
 
 	*out = (struct sync_result){ .method = "none" };
-	ret = problem_init(&p, in, log) ?: solve_windows(&p, out);
+	ret = problem_init(&p, in) ?: solve_windows(&p, out);
 	if (ret)
 		goto out;
 	if (!out->n_points) {
@@ -492,7 +492,7 @@ out:
 	return ret;
 }
 
-int sync_solve(const struct sync_input *in, struct sync_result *out, const struct log *log)
+int sync_solve(const struct sync_input *in, struct sync_result *out)
 {
 	struct sync_input steady = *in;
 	struct sync_result other;
@@ -502,14 +502,14 @@ int sync_solve(const struct sync_input *in, struct sync_result *out, const struc
 	if (!in->n_cpus)
 		return -EINVAL;
 	if (!in->steady)
-		return solve_once(in, out, log);
+		return solve_once(in, out);
 	steady.max_rate = STEADY_RATE;
 	steady.max_bend = STEADY_BEND;
-	ret = solve_once(&steady, out, log);
+	ret = solve_once(&steady, out);
 	if (ret || out->class == SYNC_HARD)
 		return ret;
 	/* not that steady after all? */
-	ret = solve_once(in, &other, log);
+	ret = solve_once(in, &other);
 	if (ret || other.class > out->class) {
 		sync_result_release(out);
 		*out = other;

@@ -65,7 +65,6 @@ struct problem {
 	struct slice *slices;
 	size_t n_slices;
 	struct sweeper sweeper;
-	const struct log *log;
 };
 
 /* ---- windows.c: what each thread's windows leave, as spans */

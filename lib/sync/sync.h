@@ -92,7 +92,7 @@ struct sync_input {
 };
 
 /* 0 (also for class none), -ENOMEM, -EINVAL: no CPUs. Release *out after 0. */
-int sync_solve(const struct sync_input *in, struct sync_result *out, const struct log *log);
+int sync_solve(const struct sync_input *in, struct sync_result *out);
 
 /*
  * Causality of given offsets (the file's own, for example): for each event

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 	forget_peak();
 	before = peak_kb();
 	start = clock();
-	if (sync_solve(&g.in, &r, NULL))
+	if (sync_solve(&g.in, &r))
 		return 1;
 	printf("%zu %.3f %.1f %s %llu\n", total, (double)(clock() - start) / CLOCKS_PER_SEC,
 	       (double)(peak_kb() - before) / 1024, sync_class_name(r.class),

@@ -412,7 +412,7 @@ static void windows_once(struct world *w, uint64_t limit, size_t jumps)
 	struct sync_result r;
 
 	make_events(w, &h, &g);
-	assert_int_equal(counter_solve_windows(&w->host_log, &w->guest_log, &e, &r, NULL), 0);
+	assert_int_equal(counter_solve_windows(&w->host_log, &w->guest_log, &e, &r), 0);
 	assert_int_equal(r.class, SYNC_HARD);
 	assert_string_equal(r.method, "kvm windows");
 	assert_int_equal(r.outside, 0);
@@ -462,7 +462,7 @@ static void windows_refuse_a_pause_unseen(void **state)
 	run(&w, 0.25);
 	make_events(&w, &h, &g);
 	w.guest_log.n_shots = w.guest_log.n_pings = 10;
-	assert_int_equal(counter_solve_windows(&w.host_log, &w.guest_log, &e, &r, NULL), -ENODATA);
+	assert_int_equal(counter_solve_windows(&w.host_log, &w.guest_log, &e, &r), -ENODATA);
 	sync_guest_release(&g);
 	sync_host_release(&h);
 	release(&w, &r);

@@ -197,7 +197,7 @@ static inline struct nvhe *sim_learn(const struct sim *s, struct nvhe *n, bool b
 /* Repairs all of it. Returns the largest error from record `from` on. */
 static inline int64_t worst(const struct sim *s, size_t from, bool bounded)
 {
-	struct nvhe *n = sim_learn(s, nvhe_new(1, NULL, NULL), bounded, NULL, NULL);
+	struct nvhe *n = sim_learn(s, nvhe_new(NULL, NULL), bounded, NULL, NULL);
 	int64_t max = sim_pass(s, n, from, NULL);
 
 	nvhe_free(n);

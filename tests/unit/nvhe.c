@@ -51,7 +51,7 @@ static const struct seen {
 static void lab_excerpt(void **state)
 {
 	struct steps steps = { .n = 0 };
-	struct nvhe *n = nvhe_new(2, on_step, &steps);
+	struct nvhe *n = nvhe_new(on_step, &steps);
 	uint64_t wraps = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lab); i++) {
@@ -65,7 +65,6 @@ static void lab_excerpt(void **state)
 	}
 	assert_int_equal(steps.n, 2);
 	assert_true(steps.v[0].loaded);
-	assert_int_equal(steps.v[0].cpu, 2);
 	assert_int_equal(steps.v[0].vcpu_pid, 0);
 	assert_in_range(steps.v[0].low, 9947588488 - 2 * USEC, 9947588488);
 	assert_true(steps.v[0].high == UINT64_MAX);
@@ -83,7 +82,7 @@ static void without_steps_nothing_changes(void **state)
 {
 	for (uint64_t seed = 1; seed < 30; seed++) {
 		struct steps steps = { .n = 0 };
-		struct nvhe *n = nvhe_new(0, on_step, &steps);
+		struct nvhe *n = nvhe_new(on_step, &steps);
 		struct sim s;
 
 		sim_init(&s, seed);
@@ -104,7 +103,7 @@ static void without_steps_nothing_changes(void **state)
 
 static void no_reasons_nothing_changes(void **state)
 {
-	struct nvhe *n = nvhe_new(0, NULL, NULL);
+	struct nvhe *n = nvhe_new(NULL, NULL);
 	struct sim s;
 
 	sim_init(&s, 5);
@@ -132,7 +131,7 @@ static void check_guests(const int64_t *cntvoff, size_t n_vms, bool text, bool b
 		s.text = text;
 		s.long_runs = true;
 		sim_guests(&s, cntvoff, n_vms, 200);
-		n = sim_learn(&s, nvhe_new(1, NULL, NULL), bounded, on_step, &steps);
+		n = sim_learn(&s, nvhe_new(NULL, NULL), bounded, on_step, &steps);
 		assert_in_range(sim_pass(&s, n, 0, NULL), 0, ERROR_MAX);
 		assert_int_equal(steps.n, 400);
 		for (size_t i = 1; i < ARRAY_SIZE(steps.v); i += 2) {
@@ -191,7 +190,7 @@ static void vms_close_together(void **state)
 			s.text = seed % 2;
 			s.interrupt = 5 * MSEC;
 			sim_guests(&s, vms, 2, 300);
-			n = sim_learn(&s, nvhe_new(1, NULL, NULL), UNBOUNDED, NULL, NULL);
+			n = sim_learn(&s, nvhe_new(NULL, NULL), UNBOUNDED, NULL, NULL);
 			for (size_t k = 0; k < s.n; k++) {
 				const struct record *r = &s.v[k];
 				int64_t error = (int64_t)nvhe_time(n, r->ts, r->reason, r->vcpu) - r->truth;
@@ -316,7 +315,7 @@ static size_t wrong_ppm(const int64_t *cntvoff, size_t n_vms, bool bounded)
 		sim_guests(&s, cntvoff, n_vms, 300);
 		for (size_t at = 400; at + 100 < s.n; at += 100 + rnd(&s) % 100)
 			sim_lose(&s, at, at + 1 + rnd(&s) % 40);
-		n = sim_learn(&s, nvhe_new(1, NULL, NULL), bounded, NULL, NULL);
+		n = sim_learn(&s, nvhe_new(NULL, NULL), bounded, NULL, NULL);
 		sim_pass(&s, n, 0, &wrong);
 		all += s.n;
 		nvhe_free(n);
@@ -365,7 +364,7 @@ static void begun_loaded(void **state)
 
 	sim_init(&s, 3);
 	sim_begin_loaded(&s, &right);
-	n = sim_learn(&s, nvhe_new(1, NULL, NULL), UNBOUNDED, on_step, &steps);
+	n = sim_learn(&s, nvhe_new(NULL, NULL), UNBOUNDED, on_step, &steps);
 	assert_in_range(sim_pass(&s, n, 0, NULL), 0, ERROR_MAX);
 	assert_false(steps.v[0].loaded);
 	assert_int_equal(steps.v[0].vcpu_pid, 87);
@@ -387,7 +386,7 @@ static void sim_never_put(struct sim *s)
 /* No step: bounds alone leave the first record where tracing was switched on. */
 static void never_put(void **state)
 {
-	struct nvhe *n = nvhe_new(1, NULL, NULL);
+	struct nvhe *n = nvhe_new(NULL, NULL);
 	struct sim s;
 
 	sim_never_put(&s);
@@ -406,7 +405,7 @@ static void never_put_and_known(void **state)
 
 	sim_never_put(&s);
 	for (int bounded = 0; bounded < 2; bounded++) {
-		n = nvhe_new(1, NULL, NULL);
+		n = nvhe_new(NULL, NULL);
 		if (bounded)
 			nvhe_bounds(n, (uint64_t)s.v[0].truth, (uint64_t)s.v[s.n - 1].truth);
 		nvhe_known(n, 87, one_vm[0] - 2 * USEC, one_vm[0] + 2 * USEC);
@@ -426,7 +425,7 @@ static void slow_loads(void **state)
 	static const int64_t slow[] = { 16 * USEC, 90 * USEC, 700 * USEC };
 
 	for (size_t i = 0; i < 3 * 40; i++) {
-		struct nvhe *alone = nvhe_new(1, NULL, NULL);
+		struct nvhe *alone = nvhe_new(NULL, NULL);
 		struct sim s;
 
 		sim_init(&s, i + 1);
@@ -459,7 +458,7 @@ static void negative_offset(void **state)
 
 	sim_init(&s, 8);
 	sim_guests(&s, restored, 1, 200);
-	n = sim_learn(&s, nvhe_new(1, NULL, NULL), BOUNDED, on_step, &steps);
+	n = sim_learn(&s, nvhe_new(NULL, NULL), BOUNDED, on_step, &steps);
 	assert_in_range(sim_pass(&s, n, 0, NULL), 0, ERROR_MAX);
 	assert_in_range(steps.v[1].offset + 86400 * SEC + 10 * USEC, 0, 20 * USEC);
 	assert_true((int64_t)steps.v[1].low <= restored[0] && restored[0] <= (int64_t)steps.v[1].high);
@@ -492,7 +491,7 @@ static void moved_by_the_clocks_wrap(void **state)
 static void any_input(void **state)
 {
 	static const char *const reasons[] = { "hvc", "eret_host", "eret_guest", "guest_exit", "smc", NULL };
-	struct nvhe *n = nvhe_new(1, NULL, NULL), *again;
+	struct nvhe *n = nvhe_new(NULL, NULL), *again;
 	struct sim s;
 
 	sim_init(&s, 77);

@@ -44,7 +44,7 @@ static int solve_files(const struct opened *host, const struct opened *guest, co
 
 	assert_int_equal(sync_host_read(&h, &host->source, log), 0);
 	assert_int_equal(sync_guest_read(&g, &guest->source), 0);
-	ret = sync_solve_evidence(&(struct sync_evidence){ &h, &g, vcpus, n_vcpus }, prior, r, log);
+	ret = sync_solve_evidence(&(struct sync_evidence){ &h, &g, vcpus, n_vcpus }, prior, r);
 	sync_guest_release(&g);
 	sync_host_release(&h);
 	return ret;

@@ -59,7 +59,7 @@ static void judge(struct gen *g, uint64_t seed, bool verbose, struct tally *t)
 
 	clock_t start = clock();
 
-	assert_int_equal(sync_solve(&g->in, &r, NULL), 0);
+	assert_int_equal(sync_solve(&g->in, &r), 0);
 	t->cpu += (double)(clock() - start) / CLOCKS_PER_SEC;
 	right = gen_right(g, &r, &worst);
 	t->seeds++;
@@ -217,7 +217,7 @@ static void test_absurd(void **state)
 	struct sync_result r;
 
 	for (int end = 0; end < 2; end++) {
-		assert_int_equal(sync_solve(&in, &r, NULL), 0);
+		assert_int_equal(sync_solve(&in, &r), 0);
 		assert_int_equal(r.class, SYNC_NONE);
 		assert_int_equal(sync_bound(&r, 5), UINT64_MAX);
 		sync_result_release(&r);
@@ -226,7 +226,7 @@ static void test_absurd(void **state)
 		cpu.n = 2;
 	}
 	in.n_cpus = 0;
-	assert_int_equal(sync_solve(&in, &r, NULL), -EINVAL);
+	assert_int_equal(sync_solve(&in, &r), -EINVAL);
 }
 
 static void test_nothing(void **state)

@@ -48,7 +48,6 @@ struct latency_rows {
 	struct latency_keys keys; /* of v, but for the one of others */
 	struct latency_row *v;
 	size_t n;
-	size_t others;		     /* index, or SIZE_MAX */
 	struct latency_worst *worst; /* the longest first */
 	size_t n_worst;
 };

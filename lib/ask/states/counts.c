@@ -8,7 +8,7 @@ int counts_open(struct counts *c, const struct inputs *in, const struct timeline
 	size_t n = 0, ids = 0;
 
 	*c = (struct counts){
-		.in = in, .n_cpus = merge_streams(t->merge), .slices = slices, .from = from, .width = width
+		.n_cpus = merge_streams(t->merge), .slices = slices, .from = from, .width = width
 	};
 	c->cpus = calloc(c->n_cpus + 1, sizeof(*c->cpus));
 	c->at = calloc(c->n_cpus + 1, sizeof(*c->at));

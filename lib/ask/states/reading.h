@@ -53,7 +53,6 @@ struct counts {
 	struct counts_cpu *cpus; /* by stream; for others to read, after counts_finish() */
 	size_t n_cpus;
 	/* Private. */
-	const struct inputs *in;
 	uint64_t from, width; /* of the first slice, ns; the last one has what is later, too */
 	size_t slices, n_workers;
 	struct counts_events {

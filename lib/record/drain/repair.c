@@ -155,7 +155,7 @@ static int repair_cpu(struct repair *r, unsigned int cpu)
 	struct repair_cpu x = { .r = r, .out = -1 };
 	int ret = 0;
 
-	x.nvhe = r->cpus[cpu] ? nvhe_again(r->cpus[cpu], on_step, &x) : nvhe_new(cpu, on_step, &x);
+	x.nvhe = r->cpus[cpu] ? nvhe_again(r->cpus[cpu], on_step, &x) : nvhe_new(on_step, &x);
 	if (!x.nvhe)
 		return -ENOMEM;
 	if (!r->cpus[cpu])

@@ -57,7 +57,6 @@ enum kind {
 };
 
 struct nvhe {
-	unsigned int cpu;
 	void (*step)(void *ctx, const struct nvhe_step *s);
 	void *ctx;
 
@@ -284,13 +283,12 @@ static void vm_learn(struct nvhe *n, const struct nvhe *before)
 #define SPAN_MAX    (10 * SEC)	 /* longer spans of one vCPU are put before */
 #define SLOW_HOPS   20
 
-struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), void *ctx)
+struct nvhe *nvhe_new(void (*step)(void *ctx, const struct nvhe_step *s), void *ctx)
 {
 	struct nvhe *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
-	n->cpu = cpu;
 	n->step = step;
 	n->ctx = ctx;
 	n->slop = 999;
@@ -301,7 +299,7 @@ struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvh
 struct nvhe *nvhe_again(const struct nvhe *before, void (*step)(void *ctx, const struct nvhe_step *s),
 			void *ctx)
 {
-	struct nvhe *n = nvhe_new(before->cpu, step, ctx);
+	struct nvhe *n = nvhe_new(step, ctx);
 
 	if (!n)
 		return NULL;
@@ -371,7 +369,6 @@ static void step_report(struct nvhe *n, const struct vm *vm, int64_t ts, bool lo
 		.low = vm->low == INT64_MIN ? 0 : (uint64_t)vm->low,
 		.high = vm->high == INT64_MAX ? UINT64_MAX : (uint64_t)vm->high,
 		.vcpu_pid = n->pid,
-		.cpu = n->cpu,
 		.loaded = loaded,
 	};
 

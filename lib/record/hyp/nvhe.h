@@ -50,8 +50,7 @@ struct nvhe_step {
 	 */
 	uint64_t low, high;
 	int vcpu_pid; /* host pid of the vCPU thread, 0 while not known */
-	unsigned int cpu;
-	bool loaded; /* true: vcpu_load (step back); false: vcpu_put */
+	bool loaded;  /* true: vcpu_load (step back); false: vcpu_put */
 };
 
 struct nvhe; /* one pass over the records of one physical CPU */
@@ -60,7 +59,7 @@ struct nvhe; /* one pass over the records of one physical CPU */
  * step (may be NULL) is called from nvhe_time, before it returns the time of
  * the record that shows the step. NULL: out of memory.
  */
-struct nvhe *nvhe_new(unsigned int cpu, void (*step)(void *ctx, const struct nvhe_step *s), void *ctx);
+struct nvhe *nvhe_new(void (*step)(void *ctx, const struct nvhe_step *s), void *ctx);
 /*
  * For the next pass over the same records: knows what `before` has learnt of
  * CNTVOFFs and of whose they are, and what was loaded when records began; the

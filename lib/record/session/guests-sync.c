@@ -245,12 +245,12 @@ static int by_windows(const struct guest_clock *c, const struct sync_prior *prio
 	if (!c->e.host)
 		return -ENODATA;
 	if (c->host_counter && c->counter) {
-		ret = counter_solve_windows(c->host_counter, c->counter, &c->e, out, c->all->log);
+		ret = counter_solve_windows(c->host_counter, c->counter, &c->e, out);
 		if (ret != -ENODATA)
 			return ret;
 		log_debug(c->all->log, "guest %s: the windows without the counters", c->g->spec.name);
 	}
-	return sync_solve_evidence(&c->e, prior, out, c->all->log);
+	return sync_solve_evidence(&c->e, prior, out);
 }
 
 /* The counter method, then the events, then only the answers. */
