@@ -132,6 +132,58 @@ void workers_share(size_t n, workers_job *job, void *ctx)
 	workers_free(others);
 }
 
+static pthread_mutex_t errands_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t errands_changed = PTHREAD_COND_INITIALIZER;
+static struct errand *errands; /* those that wait */
+
+void errand_begin(struct errand *e, void (*job)(void *ctx), void *ctx)
+{
+	pthread_mutex_lock(&errands_lock);
+	*e = (struct errand){ job, ctx, errands, ERRAND_WAITS };
+	__atomic_store_n(&errands, e, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&errands_lock);
+}
+
+/* With the lock; e waits. */
+static void errand_do(struct errand *e)
+{
+	struct errand **at = &errands;
+
+	while (*at != e)
+		at = &(*at)->next;
+	__atomic_store_n(at, e->next, __ATOMIC_RELAXED);
+	e->state = ERRAND_RUNS;
+	pthread_mutex_unlock(&errands_lock);
+	e->job(e->ctx);
+	pthread_mutex_lock(&errands_lock);
+	e->state = ERRAND_NONE;
+	pthread_cond_broadcast(&errands_changed);
+}
+
+void errand_finish(struct errand *e)
+{
+	pthread_mutex_lock(&errands_lock);
+	if (e->state == ERRAND_WAITS)
+		errand_do(e);
+	while (e->state == ERRAND_RUNS)
+		pthread_cond_wait(&errands_changed, &errands_lock);
+	pthread_mutex_unlock(&errands_lock);
+}
+
+bool errands_help(void)
+{
+	bool any = __atomic_load_n(&errands, __ATOMIC_RELAXED);
+
+	if (!any)
+		return false;
+	pthread_mutex_lock(&errands_lock);
+	any = errands;
+	if (any)
+		errand_do(errands);
+	pthread_mutex_unlock(&errands_lock);
+	return any;
+}
+
 void *cache_lines_new(size_t n, size_t size)
 {
 	size_t bytes = (n * size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;

@@ -33,6 +33,24 @@ void workers_finish(struct workers *c);
 void workers_share(size_t n, workers_job *job, void *ctx);
 
 /*
+ * A job for whichever thread has time: one that would wait else, or the one that needs it done. The members
+ * are private. Zero-initialised = none.
+ */
+struct errand {
+	void (*job)(void *ctx);
+	void *ctx;
+	struct errand *next;
+	enum { ERRAND_NONE, ERRAND_WAITS, ERRAND_RUNS } state;
+};
+
+/* There must be none. */
+void errand_begin(struct errand *e, void (*job)(void *ctx), void *ctx);
+/* Does it, if no thread has begun it yet; else waits until it is done. */
+void errand_finish(struct errand *e);
+/* Does one that waits, of any thread's. False: there is none. */
+bool errands_help(void);
+
+/*
  * A core that writes into a cache line takes it from all others. OWN_LINE stands before the first of the
  * members that one thread writes while others read the members before it.
  */

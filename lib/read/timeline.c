@@ -273,7 +273,8 @@ static void pipeline_worker(void *ctx, size_t worker)
 
 		if (p->ended && w->first == w->taken)
 			break;
-		if (!worker_give(p, w) && !worker_begin(p, w, worker) && !worker_take(p, w))
+		if (!worker_give(p, w) && !worker_begin(p, w, worker) && !errands_help() &&
+		    !worker_take(p, w))
 			pipeline_rest(p, changes);
 	}
 }

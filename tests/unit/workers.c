@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -126,9 +127,74 @@ static void nobody(void **state)
 	workers_free(NULL);
 }
 
+static void count(void *ctx)
+{
+	++*(atomic_int *)ctx;
+}
+
+static void errands_are_done_by_who_has_time(void **state)
+{
+	atomic_int a = 0, b = 0;
+	struct errand one = { 0 }, two = { 0 };
+
+	assert_false(errands_help());
+	errand_finish(&one); /* there is none */
+	errand_begin(&one, count, &a);
+	errand_begin(&two, count, &b);
+	assert_int_equal(a + b, 0);
+	errand_finish(&one); /* nobody has begun it */
+	assert_int_equal(a, 1);
+	assert_int_equal(b, 0);
+	assert_true(errands_help());
+	assert_int_equal(b, 1);
+	assert_false(errands_help());
+	errand_finish(&two);
+	errand_begin(&one, count, &a);
+	errand_finish(&one);
+	assert_int_equal(a, 2);
+	assert_int_equal(b, 1);
+}
+
+struct slow {
+	pthread_barrier_t begun;
+	atomic_int done;
+};
+
+static void take_long(void *ctx)
+{
+	struct slow *s = ctx;
+
+	pthread_barrier_wait(&s->begun);
+	usleep(20000);
+	s->done = 1;
+}
+
+static void help(void *ctx, size_t i)
+{
+	errands_help();
+}
+
+static void an_errand_that_runs_is_waited_for(void **state)
+{
+	struct work *w = *state;
+	struct slow s = { .done = 0 };
+	struct errand e = { 0 };
+
+	pthread_barrier_init(&s.begun, NULL, 2);
+	errand_begin(&e, take_long, &s);
+	workers_begin(w->c, help, NULL);
+	pthread_barrier_wait(&s.begun);
+	errand_finish(&e);
+	assert_int_equal(s.done, 1);
+	workers_finish(w->c);
+	pthread_barrier_destroy(&s.begun);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(errands_are_done_by_who_has_time),
+		cmocka_unit_test_setup_teardown(an_errand_that_runs_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_work_at_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(they_stay_the_same, setup, teardown),
 		cmocka_unit_test_setup_teardown(stages_are_waited_for, setup, teardown),

@@ -172,19 +172,19 @@ static inline bool parquet_rows_full(struct parquet_rows *rows, size_t n, size_t
 }
 void parquet_rows_release(struct parquet_rows *rows);
 
-/* A thread that packs rows while others are added. Zero-initialised but for the output. */
+/* Rows that some thread packs while others are added. Zero-initialised but for the output. */
 struct parquet_behind {
 	int output;
-	struct parquet_rows full; /* the thread's */
+	struct errand pack;
+	struct parquet_rows full; /* while they are packed, that thread's */
 	struct parquet_packer packer;
-	struct workers *thread; /* from the first group on, if there was another thread */
-	int ret;		/* of that thread, when it has finished */
+	int ret; /* of packing, when it is over */
 };
 
 /* The rows so far become a row group, after those before. Returns how these went: -ENOMEM, or why they cannot
  * be written. */
 int parquet_behind_flush(struct parquet_behind *behind, struct parquet_rows *rows);
-/* Waits for the thread. */
+/* Until those are packed. */
 int parquet_behind_wait(struct parquet_behind *behind);
 void parquet_behind_release(struct parquet_behind *behind);
 

@@ -49,7 +49,7 @@ void parquet_rows_release(struct parquet_rows *r)
 	*r = (struct parquet_rows){ 0 };
 }
 
-static void parquet_behind_pack(void *ctx, size_t worker)
+static void parquet_behind_pack(void *ctx)
 {
 	struct parquet_behind *b = ctx;
 
@@ -58,8 +58,7 @@ static void parquet_behind_pack(void *ctx, size_t worker)
 
 int parquet_behind_wait(struct parquet_behind *b)
 {
-	if (b->thread)
-		workers_finish(b->thread);
+	errand_finish(&b->pack);
 	return b->ret;
 }
 
@@ -71,8 +70,6 @@ int parquet_behind_flush(struct parquet_behind *b, struct parquet_rows *rows)
 	if (ret)
 		return ret;
 	rows->file->begun = true;
-	if (!b->thread && workers_new(&b->thread, 1))
-		return parquet_rows_flush(rows, b->output, &b->packer);
 	/* the memory of those before, if they had the same columns */
 	if (b->full.file != rows->file || b->full.fields != rows->fields ||
 	    b->full.n_chunks != rows->n_chunks)
@@ -83,13 +80,13 @@ int parquet_behind_flush(struct parquet_behind *b, struct parquet_rows *rows)
 	next.n = next.bytes = 0;
 	b->full = *rows;
 	*rows = next;
-	workers_begin(b->thread, parquet_behind_pack, b);
+	errand_begin(&b->pack, parquet_behind_pack, b);
 	return 0;
 }
 
 void parquet_behind_release(struct parquet_behind *b)
 {
-	workers_free(b->thread);
+	errand_finish(&b->pack);
 	parquet_rows_release(&b->full);
 	parquet_packer_release(&b->packer);
 }
