@@ -48,13 +48,13 @@ struct draft {
 	struct dat_buffer buffers[BUFFERS];
 	struct dat_cpu cpus[BUFFERS][CPUS];
 	struct dat_options options;
-	struct buf patches; /* of struct step */
+	struct buf patches; /* of struct recipe_step */
 	uint8_t page[PAGE];
 	size_t used; /* of page, 0: it is not begun */
 	uint64_t ts;
 };
 
-static inline const char *keep_name(struct draft *d, const struct step *s)
+static inline const char *keep_name(struct draft *d, const struct recipe_step *s)
 {
 	char *name = strndup((const char *)s->data, s->len);
 
@@ -67,7 +67,7 @@ static inline const char *keep_name(struct draft *d, const struct step *s)
 	return d->names[d->n_names++] = name;
 }
 
-static inline struct dat_text as_text(const struct step *s)
+static inline struct dat_text as_text(const struct recipe_step *s)
 {
 	return (struct dat_text){ (const char *)s->data, s->len };
 }
@@ -101,7 +101,7 @@ static inline void page_end(struct draft *d)
 }
 
 /* include/linux/ring_buffer.h: the length in words and the time since the record before. */
-static inline void add_record(struct draft *d, const struct step *s)
+static inline void add_record(struct draft *d, const struct recipe_step *s)
 {
 	size_t len = s->len > 28 * 4 ? 28 * 4 : s->len;
 	uint32_t words = (uint32_t)(len + 3) / 4, head = words | (uint32_t)s->arg << 5;
@@ -119,7 +119,7 @@ static inline void add_record(struct draft *d, const struct step *s)
 	d->used += 4 + words * 4;
 }
 
-static inline void add_page(struct draft *d, const struct step *s)
+static inline void add_page(struct draft *d, const struct recipe_step *s)
 {
 	uint8_t page[PAGE] = { 0 };
 
@@ -145,7 +145,7 @@ static inline void add_buffer(struct draft *d, const char *name, uint64_t clock)
 	d->f.n_buffers++;
 }
 
-static inline void add_format(struct draft *d, const struct step *s)
+static inline void add_format(struct draft *d, const struct recipe_step *s)
 {
 	struct dat_system *system = &d->systems[d->f.n_systems];
 	size_t used = 0;
@@ -162,7 +162,7 @@ static inline void add_format(struct draft *d, const struct step *s)
 	system->n++;
 }
 
-static inline void begin_system(struct draft *d, const struct step *s)
+static inline void begin_system(struct draft *d, const struct recipe_step *s)
 {
 	if (d->f.n_systems + 1 >= TEXTS)
 		return;
@@ -171,7 +171,7 @@ static inline void begin_system(struct draft *d, const struct step *s)
 	d->systems[d->f.n_systems].name = keep_name(d, s);
 }
 
-static inline void draft_step(struct draft *d, const struct step *s)
+static inline void draft_step(struct draft *d, const struct recipe_step *s)
 {
 	switch (s->key) {
 	case 'v':
@@ -234,8 +234,8 @@ static inline void draft_patch(const struct draft *d, int fd)
 {
 	off_t end = lseek(fd, 0, SEEK_END);
 
-	for (size_t i = 0; i + sizeof(struct step) <= d->patches.len; i += sizeof(struct step)) {
-		struct step s;
+	for (size_t i = 0; i + sizeof(struct recipe_step) <= d->patches.len; i += sizeof(struct recipe_step)) {
+		struct recipe_step s;
 
 		memcpy(&s, d->patches.data + i, sizeof(s));
 		if (end > 0 && pwrite(fd, s.data, s.len, (off_t)(s.arg % (uint64_t)end)) < 0)
@@ -286,7 +286,7 @@ static inline void bake(const uint8_t *data, size_t size)
 {
 	static struct draft drafts[DRAFT_FILES];
 	size_t n = 0;
-	struct step s;
+	struct recipe_step s;
 
 	for (size_t i = 0; i < DRAFT_FILES; i++)
 		draft_init(&drafts[i]);

@@ -16,14 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
-struct step {
+struct recipe_step {
 	char key;
 	uint64_t arg;
 	const uint8_t *data;
 	size_t len;
 };
 
-static inline bool recipe_next(const uint8_t **at, size_t *left, struct step *s)
+static inline bool recipe_next(const uint8_t **at, size_t *left, struct recipe_step *s)
 {
 	const uint8_t *end = *left ? memchr(*at, '\n', *left) : NULL;
 	char head[48], *p;

@@ -119,7 +119,7 @@ static void put_dir(const char *name)
 	free(path);
 }
 
-static void put_session(const struct step *s)
+static void put_session(const struct recipe_step *s)
 {
 	struct buf text = { 0 };
 
@@ -133,7 +133,7 @@ static void put_session(const struct step *s)
 
 static void bake(const uint8_t *data, size_t size)
 {
-	struct step s;
+	struct recipe_step s;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tree); i++)
 		put_file("tracing", tree[i][0], tree[i][1], strlen(tree[i][1]));
