@@ -498,7 +498,7 @@ static int latency_follow(struct latency *l, struct latency_hit *h)
 	return chain_take(l->chain, &h->step);
 }
 
-/* What the run has of l->group[k]. */
+/* Follows the run for leader->group[k]. */
 static int latency_join_run(struct latency *leader, size_t k, const struct merge_run *records,
 			    struct latency_runs *runs)
 {

@@ -141,26 +141,6 @@ void parquet_chunk_field(struct parquet_chunk *k, const struct parquet_column *c
 	}
 }
 
-int parquet_chunk_cell(struct parquet_chunk *k, const struct parquet_column *c, struct cell v)
-{
-	bool text = c->type == PARQUET_BYTES;
-
-	if (v.kind != CELL_NULL && text == (v.kind == CELL_NUMBER))
-		return -EINVAL;
-	if (v.kind == CELL_NULL || c->address) {
-		parquet_chunk_nulls(k, c, 1);
-		return 0;
-	}
-	parquet_chunk_spread(k);
-	if (text) {
-		chunk_places(k, chunk_word(k, c, v.text, PTRDIFF_MAX, v.kind == CELL_TEXT), 1);
-	} else {
-		chunk_level(k, 1);
-		chunk_number(k, (uint64_t)v.number);
-	}
-	return 0;
-}
-
 /* None is NULL. */
 static void chunk_numbers(struct parquet_chunk *k, const union value *v, size_t n)
 {
@@ -180,6 +160,23 @@ static void chunk_numbers(struct parquet_chunk *k, const union value *v, size_t 
 	parquet_levels_add(&k->def, 1, n);
 	k->n += n;
 	k->n_values += n;
+}
+
+int parquet_chunk_cell(struct parquet_chunk *k, const struct parquet_column *c, struct cell v)
+{
+	bool text = c->type == PARQUET_BYTES;
+
+	if (v.kind != CELL_NULL && text == (v.kind == CELL_NUMBER))
+		return -EINVAL;
+	if (v.kind == CELL_NULL || c->address) {
+		parquet_chunk_nulls(k, c, 1);
+		return 0;
+	}
+	if (text)
+		chunk_places(k, chunk_word(k, c, v.text, PTRDIFF_MAX, v.kind == CELL_TEXT), 1);
+	else
+		chunk_numbers(k, &(union value){ .number = v.number }, 1);
+	return 0;
 }
 
 void parquet_chunk_values(struct parquet_chunk *k, const struct parquet_column *c, const union value *v,
