@@ -59,8 +59,8 @@ PACKAGES := libtraceevent libzstd zlib
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) $(MICROHTTPD))
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
-# hyptrace export --perfetto; everything else works without
-DEFLATE := $(shell $(PKG_CONFIG) --exists libdeflate && echo 1)
+# makes hyptrace export --perfetto faster than zlib
+ISAL := $(shell $(PKG_CONFIG) --exists libisal && echo 1)
 
 # hyptrace sql; everything else works without
 SQLITE := $(shell $(PKG_CONFIG) --exists 'sqlite3 >= 3.38' && echo 1)
@@ -102,7 +102,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
 # the static file has what every recording needs (make static)
 ifneq ($(STATIC),)
-DEFLATE :=
+ISAL :=
 SQLITE :=
 NCURSES :=
 LIBEDIT :=
@@ -115,11 +115,9 @@ endif
 LIB_SRC := $(wildcard lib/*/*.c lib/*/*/*.c)
 TEXT_OBJ := $(O)/gen/view_page_html.o $(O)/gen/flame_script.o $(O)/gen/flame_style.o
 CMD_SRC := $(wildcard cmd/*.c)
-ifeq ($(DEFLATE),1)
-PACKAGES += libdeflate
-CPPFLAGS += -DHYPTRACE_PERFETTO
-else
-LIB_SRC := $(filter-out lib/convert/export/perfetto%,$(LIB_SRC))
+ifeq ($(ISAL),1)
+PACKAGES += libisal
+CPPFLAGS += -DHYPTRACE_ISAL
 endif
 ifeq ($(SQLITE),1)
 PACKAGES += sqlite3
@@ -156,7 +154,7 @@ PACKAGES += libdw libelf
 CPPFLAGS += -DHYPTRACE_DW
 endif
 UNIT_SRC := $(filter-out $(if $(SQLITE),,tests/unit/sql.c tests/unit/sql-random.c),$(wildcard tests/unit/*.c))
-FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(DEFLATE),,tests/fuzz/export.c) $(if $(SQLITE),,tests/fuzz/sql.c),$(wildcard tests/fuzz/*.c))
+FUZZ_SRC := $(filter-out tests/fuzz/main.c $(if $(SQLITE),,tests/fuzz/sql.c),$(wildcard tests/fuzz/*.c))
 TOOL_SRC := $(wildcard tests/tools/*.c)
 INTEG_SRC := $(wildcard tests/integration/*.c)
 AGENT_SRC := $(wildcard agent/*.c)

@@ -132,13 +132,6 @@ static int export_watch(struct export_opts *o)
 	return o->stop_fd < 0 ? o->stop_fd : 0;
 }
 
-#ifdef HYPTRACE_PERFETTO
-#define PERFETTO_BUILT true
-#else
-#define PERFETTO_BUILT			false
-#define export_perfetto(job, desc, log) (-ENOSYS)
-#endif
-
 #define DESC_MAX (16u << 20)
 
 int desc_read(const char *path, struct mark_desc **desc, const struct log *log)
@@ -325,10 +318,7 @@ static int export_files(void *opts, const struct log *log)
 	int ret = 0;
 
 	o->log = log;
-	if (o->perfetto && !PERFETTO_BUILT)
-		ret = log_fail(log, -ENOSYS,
-			       "this hyptrace was built without libdeflate, so it cannot write for Perfetto");
-	else if (o->anonymize)
+	if (o->anonymize)
 		ret = anonymize_key(&key, o->anonymize, log);
 	o->job.key = o->anonymize ? &key : NULL;
 	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_files(&o->f, 0, &o->job.in, log);

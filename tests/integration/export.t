@@ -159,14 +159,6 @@ like "$(cat "$tmp/lines")" '"time":1500,' "... its times are ns"
 
 # ---- Perfetto --------------------------------------------------------------------------
 
-if "$hyptrace" export --perfetto "$tmp/out" "$host" 2>&1 | grep -q 'built without'; then
-	fails 1 'built without libdeflate' "a build without them" \
-		"$hyptrace" export --perfetto "$tmp/none" "$host"
-	is "$(ls "$tmp/none" 2>&1)" "ls: cannot access '$tmp/none': No such file or directory" "... leaves no file"
-	skip 1 "built without libdeflate: no Perfetto traces"
-	done_testing
-fi
-
 # the order of files does not matter
 all=$(perfetto "$guest" "$host")
 is "$(grep -v 'ftrace_events\|track_' <<<"$all")" 'sequence_flags: 1 system_info { utsname { sysname: "Linux" version: "#1 SMP PREEMPT" release: "7.1.0" machine: "aarch64" } machine_name: "host" } first_packet_on_sequence: true

@@ -41,7 +41,6 @@ int export_json(struct export_job *job);
  * hypervisor's time in slices that Perfetto's pkvm_hypervisor_events finds, and
  * tracks of our own for the hypervisor, vCPUs, crosvm and hypertrace. desc: NULL for none.
  * -ERANGE: a CPU number that Perfetto refuses (logged); -ENOMEM, -errno of fd.
- * There with HYPTRACE_PERFETTO only, when libdeflate was there at build time.
  */
 int export_perfetto(struct export_job *job, const struct mark_desc *desc, const struct log *log);
 

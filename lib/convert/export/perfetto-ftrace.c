@@ -1,14 +1,45 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Runs of records as packets, compressed as Perfetto's own are: bundles of a CPU's events. */
-#include <libdeflate.h>
+#ifdef HYPTRACE_ISAL
+#include <isa-l.h>
+#else
+#include <zlib.h>
+#endif
 
 #include "convert/export/perfetto-priv.h"
 
 #define BUNDLE_EVENTS 128
 #define BUNDLE_BYTES  (64u << 10)
 
-/* The fastest: compressing is still half of an export's work. */
-#define ZIP_LEVEL 1
+/* Bytes that n become at most: in stored blocks. */
+static size_t zip_room(size_t n)
+{
+	return n + n / 1024 + 64;
+}
+
+/* Compresses the packets at the fastest level, as that is up to half of an export's work. 0: an error. */
+static size_t zip(struct pf_chunk *c, uint8_t *to)
+{
+	size_t room = zip_room(c->packets.len);
+#ifdef HYPTRACE_ISAL
+	struct isal_zstream z;
+
+	isal_deflate_stateless_init(&z);
+	c->zip = c->zip ?: malloc(ISAL_DEF_LVL1_DEFAULT);
+	z.level = 1;
+	z.level_buf = c->zip;
+	z.level_buf_size = ISAL_DEF_LVL1_DEFAULT;
+	z.gzip_flag = IGZIP_ZLIB;
+	z.end_of_stream = 1;
+	z.next_in = c->packets.data;
+	z.avail_in = (uint32_t)c->packets.len;
+	z.next_out = to;
+	z.avail_out = (uint32_t)room;
+	return c->zip && isal_deflate_stateless(&z) == COMP_OK ? z.total_out : 0;
+#else
+	return compress2(to, &room, c->packets.data, c->packets.len, 1) == Z_OK ? room : 0;
+#endif
+}
 
 static void known_event(struct buf *b, const struct pf_record *r)
 {
@@ -171,21 +202,16 @@ void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r)
 
 int pf_chunk_zip(struct pf_chunk *c, struct buf *out)
 {
-	size_t packet, bytes, room;
+	size_t packet, bytes, n;
 
-	if (!c->zip)
-		c->zip = libdeflate_alloc_compressor(ZIP_LEVEL);
-	if (c->packets.bad || !c->zip)
-		return -ENOMEM;
-	if (!c->packets.len)
-		return 0;
-	room = libdeflate_zlib_compress_bound(c->zip, c->packets.len);
+	if (c->packets.bad || !c->packets.len)
+		return buf_status(&c->packets);
 	packet = pb_open(out, TRACE_PACKET);
 	bytes = pb_open(out, PACKET_COMPRESSED);
-	if (!buf_room(out, room))
+	n = buf_room(out, zip_room(c->packets.len)) ? zip(c, out->data + out->len) : 0;
+	if (!n)
 		return -ENOMEM;
-	out->len +=
-		libdeflate_zlib_compress(c->zip, c->packets.data, c->packets.len, out->data + out->len, room);
+	out->len += n;
 	pb_close(out, bytes);
 	pb_close(out, packet);
 	return buf_status(out);
@@ -197,7 +223,7 @@ void pf_chunk_free(void *chunk)
 
 	if (!c)
 		return;
-	libdeflate_free_compressor(c->zip);
+	free(c->zip);
 	free(c->late);
 	free(c->v);
 	free(c->queues);

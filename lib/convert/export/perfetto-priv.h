@@ -100,7 +100,7 @@ struct pf_chunk {
 	struct arena kept;
 	struct pf_queue *queues; /* by input and CPU */
 	struct buf packets;	 /* not yet compressed */
-	struct libdeflate_compressor *zip;
+	void *zip;		 /* ISA-L's memory */
 };
 
 /* NULL: no memory. */

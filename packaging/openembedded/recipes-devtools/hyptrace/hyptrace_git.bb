@@ -16,7 +16,6 @@ PACKAGECONFIG ??= "sql screen functions"
 PACKAGECONFIG[sql] = ",,sqlite3 libedit"
 PACKAGECONFIG[screen] = ",,ncurses"
 PACKAGECONFIG[functions] = ",,elfutils"
-PACKAGECONFIG[perfetto] = ",,libdeflate"
 PACKAGECONFIG[ctf] = ",,babeltrace2"
 PACKAGECONFIG[watch] = ",,libtracefs libmicrohttpd"
 
