@@ -163,39 +163,27 @@ int spool_rewrite_begin(struct spool *s)
 	return mkdirat(s->dirfd, "pages.new", 0700) < 0 ? -errno : 0;
 }
 
-/* Its present path: the old one may lead elsewhere by now. */
-static int remove_dir(const struct spool *s)
-{
-	int parent = openat(s->dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC), ret;
-
-	if (parent < 0)
-		return -errno;
-	ret = unlinkat(parent, basename(s->dir), AT_REMOVEDIR) < 0 ? -errno : 0;
-	close(parent);
-	return ret;
-}
-
-/* Removes its files only when it is locked, and so trusted. A kill half-way leaves nothing to recover. */
-static int remove_all(struct spool *s)
+/*
+ * Removes its files only when it is locked, and so trusted. A kill half-way leaves nothing to recover. The
+ * directory goes by its present path: the old one may lead elsewhere by now.
+ */
+int spool_remove(struct spool *s)
 {
 	static const char *const dirs[] = { "pages",	  "pages.new", SPOOL_REPAIRED,
 					    SPOOL_JOINED, "buffers",   "texts" };
 	static const char *const files[] = { "reserve", "range", "range.new", "undo", "session" };
+	int parent, ret;
 
-	if (s->session_fd < 0)
-		return remove_dir(s);
-	spool_set(s, "state", "removed");
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
-		remove_files(s->dirfd, dirs[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		unlinkat(s->dirfd, files[i], 0);
-	return remove_dir(s);
-}
-
-int spool_remove(struct spool *s)
-{
-	int ret = remove_all(s);
-
+	if (s->session_fd >= 0) {
+		spool_set(s, "state", "removed");
+		for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+			remove_files(s->dirfd, dirs[i]);
+		for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+			unlinkat(s->dirfd, files[i], 0);
+	}
+	parent = openat(s->dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ret = parent < 0 || unlinkat(parent, basename(s->dir), AT_REMOVEDIR) < 0 ? -errno : 0;
+	fd_close(&parent);
 	spool_close(s);
 	return ret;
 }
@@ -221,24 +209,23 @@ int spool_create(struct spool **out, const char *dir, const struct log *log)
 		return -ENOMEM;
 	if (mkdir(s->dir, 0700) < 0) {
 		ret = -errno;
-		goto out;
+		spool_close(s);
+	} else {
+		ret = open_trusted(s, log) ?: open_session(s, O_CREAT | O_EXCL);
+		if (!ret && (mkdirat(s->dirfd, "texts", 0700) < 0 || mkdirat(s->dirfd, "buffers", 0700) < 0 ||
+			     mkdirat(s->dirfd, "pages", 0700) < 0))
+			ret = -errno;
+		ret = ret ?: spool_set(s, "spool", "1");
+		if (!ret) {
+			*out = s;
+			return 0;
+		}
+		spool_remove(s);
 	}
-	ret = open_trusted(s, log) ?: open_session(s, O_CREAT | O_EXCL);
-	if (!ret && (mkdirat(s->dirfd, "texts", 0700) < 0 || mkdirat(s->dirfd, "buffers", 0700) < 0 ||
-		     mkdirat(s->dirfd, "pages", 0700) < 0))
-		ret = -errno;
-	ret = ret ?: spool_set(s, "spool", "1");
-	if (!ret) {
-		*out = s;
-		return 0;
-	}
-	remove_all(s);
-out:
 	if (ret == -EEXIST)
 		log_err(log, "'%s' is there already: run `hyptrace recover %s`, or remove it", dir, dir);
 	else
 		log_err(log, "cannot make the spool '%s': %s", dir, errno_text(ret));
-	spool_close(s);
 	return ret;
 }
 
@@ -545,18 +532,14 @@ static int spool_pages_find(const struct spool *s, size_t buffer, unsigned int c
 int spool_pages_fd(const struct spool *s, size_t buffer, unsigned int cpu)
 {
 	bool rewritten;
-	int fd = spool_pages_find(s, buffer, cpu, &rewritten);
+	int fd = spool_pages_find(s, buffer, cpu, &rewritten), ret;
 	off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
 
-	if (fd < 0)
+	if (fd < 0 || (end >= 0 && lseek(fd, end - end % s->buffers[buffer].page_size, SEEK_SET) >= 0))
 		return fd;
-	if (end < 0 || lseek(fd, end - end % s->buffers[buffer].page_size, SEEK_SET) < 0) {
-		int ret = -errno;
-
-		close(fd);
-		return ret;
-	}
-	return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
 }
 
 /*
