@@ -159,42 +159,6 @@ static int journal_parse(struct journal *j, const struct buf *text, size_t *numb
 	return 0;
 }
 
-static void journal_close(struct journal *j)
-{
-	for (size_t i = 0; i < j->n; i++)
-		entry_release(&j->v[i]);
-	free(j->v);
-	fd_close(&j->fd);
-	*j = (struct journal){ .fd = -1 };
-}
-
-/* -EBADMSG with *line = the number of the line that makes no sense; -EBUSY: in use. */
-static int journal_load(struct journal *j, int dirfd, const char *path, size_t *line)
-{
-	struct buf text = { 0 };
-	struct stat st;
-	int ret = 0;
-
-	/* a recording writes to the journal; links and devices are refused */
-	*j = (struct journal){ .fd = openat(dirfd, path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) };
-	*line = 0;
-	if (j->fd < 0)
-		return -errno;
-	if (fstat(j->fd, &st) < 0)
-		ret = -errno;
-	else if (!S_ISREG(st.st_mode))
-		ret = -EBADMSG;
-	else if (flock(j->fd, LOCK_EX | LOCK_NB) < 0)
-		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
-	ret = ret ?: read_fd(j->fd, JOURNAL_MAX, &text) ?: journal_parse(j, &text, line);
-	if (!ret && lseek(j->fd, j->end, SEEK_SET) < 0)
-		ret = -errno;
-	buf_release(&text);
-	if (ret)
-		journal_close(j);
-	return ret;
-}
-
 /* Drops the newest entry, in the file too. */
 static void journal_pop(struct journal *j)
 {
@@ -301,21 +265,36 @@ int undo_open(struct undo **out, const char *tracing_dir, int dirfd, const char 
 int undo_load(struct undo **out, const char *tracing_dir, int dirfd, const char *journal,
 	      const struct log *log)
 {
+	struct buf text = { 0 };
+	size_t line = 0; /* the number of the one that makes no sense */
+	struct journal *j;
 	struct undo *u;
-	size_t line;
+	struct stat st;
 	int ret = undo_new(&u, tracing_dir, log);
 
 	if (ret)
 		return ret;
-	ret = journal_load(&u->journal, dirfd, journal, &line);
+	j = &u->journal;
+	/* a recording writes to the journal; links and devices are refused */
+	j->fd = openat(dirfd, journal, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (j->fd < 0 || fstat(j->fd, &st) < 0)
+		ret = -errno;
+	else if (!S_ISREG(st.st_mode))
+		ret = -EBADMSG;
+	else if (flock(j->fd, LOCK_EX | LOCK_NB) < 0)
+		ret = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	ret = ret ?: read_fd(j->fd, JOURNAL_MAX, &text) ?: journal_parse(j, &text, &line);
+	if (!ret && lseek(j->fd, j->end, SEEK_SET) < 0)
+		ret = -errno;
+	buf_release(&text);
 	if (ret == -EBADMSG)
 		log_err(log, "the journal '%s' makes no sense at line %zu", journal, line);
 	else if (ret == -EBUSY)
 		log_err(log, "the journal '%s' belongs to a recording that still runs", journal);
 	else if (ret)
 		log_err(log, "cannot read the journal '%s': %s", journal, strerror(-ret));
-	for (size_t i = 0; i < u->journal.n && !ret; i++) {
-		ret = undo_lock(u, u->journal.v[i].path);
+	for (size_t i = 0; i < j->n && !ret; i++) {
+		ret = undo_lock(u, j->v[i].path);
 		if (ret == -ENOENT) /* a buffer that is gone needs no lock */
 			ret = 0;
 	}
@@ -331,7 +310,10 @@ void undo_free(struct undo *u)
 	if (!u)
 		return;
 	locks_release(&u->locks, !u->journal.n);
-	journal_close(&u->journal);
+	for (size_t i = 0; i < u->journal.n; i++)
+		entry_release(&u->journal.v[i]);
+	free(u->journal.v);
+	fd_close(&u->journal.fd);
 	fd_close(&u->dirfd);
 	free(u->refused);
 	free(u);
@@ -467,15 +449,9 @@ static int save_value(struct undo *u, const char *path, const char *value)
 
 int undo_save(struct undo *u, const char *path)
 {
-	char *value;
-	int ret;
+	char *value = NULL;
+	int ret = in_own_instance(u, path) ? 0 : undo_read(u, path, &value) ?: save_value(u, path, value);
 
-	if (in_own_instance(u, path))
-		return 0;
-	ret = undo_read(u, path, &value);
-	if (ret)
-		return ret;
-	ret = save_value(u, path, value);
 	free(value);
 	return ret;
 }
