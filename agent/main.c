@@ -22,29 +22,19 @@
  * be started any more, no file system mounted, no other process touched.
  */
 
-#define CAP_BIT(cap) (1u << ((cap)&31))
-
-static bool cap_needed(int cap, bool samples)
-{
-	return cap == CAP_SYSLOG || (samples && cap == CAP_PERFMON);
-}
-
 static int drop_capabilities(bool samples)
 {
+	const uint64_t keep = 1ull << CAP_SYSLOG | (samples ? 1ull << CAP_PERFMON : 0);
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct caps[2] = { 0 };
 
 	if (syscall(SYS_capget, &head, caps) < 0)
 		return -errno;
 	for (int cap = 0; cap <= 63; cap++)
-		if (!cap_needed(cap, samples) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
+		if (!(keep >> cap & 1) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
 			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 	for (int i = 0; i < 2; i++) {
-		uint32_t keep = 0;
-
-		for (int cap = 32 * i; cap < 32 * (i + 1); cap++)
-			keep |= cap_needed(cap, samples) ? CAP_BIT(cap) : 0;
-		caps[i].permitted &= keep;
+		caps[i].permitted &= (uint32_t)(keep >> 32 * i);
 		caps[i].effective = caps[i].permitted;
 		caps[i].inheritable = 0;
 	}
