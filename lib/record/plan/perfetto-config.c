@@ -103,19 +103,12 @@ static void ftrace_source_release(struct ftrace_source *s)
 
 /* ---- the text: fields, blocks, lists, strings --------------------------------------- */
 
+/* Comments, too. */
 static void perfetto_blanks(struct perfetto_text *t)
 {
-	for (;;) {
-		int c = cursor_peek(&t->c);
-
-		if (c == '#')
-			while (cursor_peek(&t->c) != -1 && cursor_peek(&t->c) != '\n')
-				t->c.p++;
-		else if (c == ' ' || c == '\t' || c == '\r' || c == '\n')
+	for (cursor_blanks(&t->c); cursor_peek(&t->c) == '#'; cursor_blanks(&t->c))
+		while (cursor_peek(&t->c) != -1 && cursor_peek(&t->c) != '\n')
 			t->c.p++;
-		else
-			return;
-	}
 }
 
 static bool perfetto_next(struct perfetto_text *t, char c)
