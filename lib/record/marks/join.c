@@ -301,19 +301,12 @@ static int mmio_parse(struct mmio_format *m, const struct dat_text *t)
 	return ret;
 }
 
-static uint32_t record_u32(const struct page_event *ev, unsigned int offset)
+/* A number of that many bytes. */
+static uint64_t record_number(const struct page_event *ev, unsigned int offset, size_t size)
 {
-	uint32_t v;
+	uint64_t v = 0;
 
-	memcpy(&v, ev->data + offset, sizeof(v));
-	return v;
-}
-
-static uint64_t record_u64(const struct page_event *ev, unsigned int offset)
-{
-	uint64_t v;
-
-	memcpy(&v, ev->data + offset, sizeof(v));
+	memcpy(&v, ev->data + offset, size); /* little-endian, as file/dat/page.h */
 	return v;
 }
 
@@ -331,16 +324,17 @@ static int joiner_record(struct joiner *j, const struct page_event *ev)
 	size_t guest, bit = 0;
 	int vcpu; /* -1: not known */
 
-	if (ev->len < m->size || (uint16_t)record_u32(ev, 0) != m->id ||
-	    record_u32(ev, m->type) != KVM_MMIO_WRITE || record_u32(ev, m->len) != sizeof(uint32_t))
+	if (ev->len < m->size || record_number(ev, 0, 2) != m->id ||
+	    record_number(ev, m->type, 4) != KVM_MMIO_WRITE ||
+	    record_number(ev, m->len, 4) != sizeof(uint32_t))
 		return 0;
-	value = (uint32_t)record_u64(ev, m->val); /* hypertrace_doorbell() */
+	value = (uint32_t)record_number(ev, m->val, 8); /* hypertrace_doorbell() */
 	client = value >> 16;
-	if (!entries_guest_of(e, (int)record_u32(ev, 4), &guest, &vcpu))
+	if (!entries_guest_of(e, (int)record_number(ev, 4, 4), &guest, &vcpu))
 		return 0;
 	key = (uint64_t)guest << 32 | client;
 	newest = entry_last(e, key, offsetof(struct entry_block, from), ev->ts);
-	if (record_u64(ev, m->gpa) !=
+	if (record_number(ev, m->gpa, 8) !=
 	    (newest && newest->doorbell ? newest->doorbell : e->guests[guest].doorbell))
 		return 0;
 	if (newest && entry_number(entry_last(e, key, offsetof(struct entry_block, seen), ev->ts), newest,
