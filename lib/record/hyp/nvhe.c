@@ -167,9 +167,7 @@ static void vm_at_least(struct vm *vm, int64_t low, int64_t pad)
 		vm->high = INT64_MAX;
 	if (low > vm->low)
 		vm->low = low;
-	vm->offset = vm->high == INT64_MAX || vm->high - vm->low > NARROW
-			     ? vm->low + pad
-			     : vm->low + (vm->high - vm->low) / 2;
+	vm->offset = vm_is_narrow(vm) ? vm->low + (vm->high - vm->low) / 2 : vm->low + pad;
 }
 
 static void vm_at_most(struct vm *vm, int64_t high, int64_t pad)
@@ -178,8 +176,7 @@ static void vm_at_most(struct vm *vm, int64_t high, int64_t pad)
 		vm->low = INT64_MIN;
 	if (high < vm->high)
 		vm->high = high;
-	vm->offset = vm->low == INT64_MIN || vm->high - vm->low > NARROW ? vm->high - pad
-									 : vm->low + (vm->high - vm->low) / 2;
+	vm->offset = vm_is_narrow(vm) ? vm->low + (vm->high - vm->low) / 2 : vm->high - pad;
 }
 
 /* The nearest that is less than `within` away; NULL: none. */

@@ -32,9 +32,7 @@ void hyptext_pattern_free(struct hyptext_pattern *p)
 
 static const char *skip_blanks(const char *p)
 {
-	while (*p == ' ' || *p == '\t' || *p == '\n')
-		p++;
-	return p;
+	return p + strspn(p, " \t\n");
 }
 
 /* "REC->field" at *p: its index, or -1. */
