@@ -95,10 +95,9 @@ struct entries {
 };
 
 struct entry_block {
-	uint64_t guest_client; /* the guest in the upper half */
-	uint64_t from, seen, first, count, doorbell;
-	size_t at;  /* of its events in the map; 0: it has none */
-	size_t bit; /* of the first in `taken` */
+	uint64_t guest_client;	    /* the guest in the upper half */
+	const struct ring_block *b; /* in the map; its events follow */
+	size_t bit;		    /* of the first in `taken` */
 };
 
 static int entries_load_guests(struct entries *e, const struct spool *spool)
@@ -155,7 +154,7 @@ static int entry_compare(const void *a, const void *b)
 {
 	const struct entry_block *x = a, *y = b;
 
-	return ORDER(x->guest_client, y->guest_client) ?: ORDER(x->first, y->first);
+	return ORDER(x->guest_client, y->guest_client) ?: ORDER(x->b->first, y->b->first);
 }
 
 /* A kill may have cut the last one off. */
@@ -166,18 +165,10 @@ static int entries_load_blocks(struct entries *e)
 	size_t bits = 0;
 
 	while ((b = cursor_take(&c, sizeof(*b)))) {
-		const uint8_t *events = cursor_take(&c, b->events * sizeof(struct ring_event));
-		struct entry_block x = { .guest_client = (uint64_t)b->guest << 32 | b->client,
-					 .from = b->from,
-					 .seen = b->seen,
-					 .first = b->first,
-					 .count = b->count,
-					 .doorbell = b->doorbell,
-					 .bit = bits };
+		struct entry_block x = { (uint64_t)b->guest << 32 | b->client, b, bits };
 
-		if (!events)
+		if (!cursor_take(&c, b->events * sizeof(struct ring_event)))
 			break;
-		x.at = b->events ? (size_t)(events - e->map) : 0;
 		if (b->guest >= e->n_guests || (b->events && b->events != b->count))
 			return -EBADMSG;
 		if (b->doorbell)
@@ -205,7 +196,7 @@ static bool entry_not_after(const void *entry, const void *key)
 
 	if (x->guest_client != k->guest_client)
 		return x->guest_client < k->guest_client;
-	memcpy(&v, (const uint8_t *)x + k->offset, sizeof(v));
+	memcpy(&v, (const uint8_t *)x->b + k->offset, sizeof(v));
 	return v <= k->value;
 }
 
@@ -245,7 +236,8 @@ static bool entries_guest_of(const struct entries *e, int tid, size_t *guest, in
 static bool entry_number(const struct entry_block *seen, const struct entry_block *newest, uint32_t value,
 			 uint64_t *number)
 {
-	uint64_t high = newest->first + newest->count - 1, low = seen ? seen->first + seen->count - 1 : 0;
+	uint64_t high = newest->b->first + newest->b->count - 1,
+		 low = seen ? seen->b->first + seen->b->count - 1 : 0;
 
 	*number = high - ((high - value) & 0xffff);
 	return high - low >= HALF || *number > high ? false : *number + HALF > low;
@@ -333,19 +325,20 @@ static int joiner_record(struct joiner *j, const struct page_event *ev)
 	if (!entries_guest_of(e, (int)record_number(ev, 4, 4), &guest, &vcpu))
 		return 0;
 	key = (uint64_t)guest << 32 | client;
-	newest = entry_last(e, key, offsetof(struct entry_block, from), ev->ts);
+	newest = entry_last(e, key, offsetof(struct ring_block, from), ev->ts);
 	if (record_number(ev, m->gpa, 8) !=
-	    (newest && newest->doorbell ? newest->doorbell : e->guests[guest].doorbell))
+	    (newest && newest->b->doorbell ? newest->b->doorbell : e->guests[guest].doorbell))
 		return 0;
-	if (newest && entry_number(entry_last(e, key, offsetof(struct entry_block, seen), ev->ts), newest,
+	if (newest && entry_number(entry_last(e, key, offsetof(struct ring_block, seen), ev->ts), newest,
 				   value, &number)) {
-		x = entry_last(e, key, offsetof(struct entry_block, first), number);
-		bit = x ? x->bit + (size_t)(number - x->first) : 0;
-		found = x && number - x->first < x->count && x->at && !(e->taken[bit / 8] & 1 << bit % 8);
+		x = entry_last(e, key, offsetof(struct ring_block, first), number);
+		bit = x ? x->bit + (size_t)(number - x->b->first) : 0;
+		found = x && number - x->b->first < x->b->count && x->b->events &&
+			!(e->taken[bit / 8] & 1 << bit % 8);
 	}
 	if (found) {
 		e->taken[bit / 8] |= (uint8_t)(1 << bit % 8);
-		memcpy(&event, e->map + x->at + (size_t)(number - x->first) * sizeof(event), sizeof(event));
+		event = ((const struct ring_event *)(x->b + 1))[number - x->b->first];
 	}
 	e->guests[guest].joined += found;
 	e->guests[guest].orphans += !found;
@@ -382,10 +375,10 @@ static void joiner_tell(const struct joiner *j, size_t guest, const struct log *
 	for (size_t i = 0; i < e->n_blocks; i++) {
 		const struct entry_block *x = &e->blocks[i];
 
-		if (x->guest_client >> 32 != guest || x->from < from || (to && x->seen > to))
+		if (x->guest_client >> 32 != guest || x->b->from < from || (to && x->b->seen > to))
 			continue;
-		missed += x->at ? 0 : x->count;
-		for (size_t k = x->bit; x->at && k < x->bit + x->count; k++)
+		missed += x->b->events ? 0 : x->b->count;
+		for (size_t k = x->bit; k < x->bit + x->b->events; k++)
 			alone += !(e->taken[k / 8] & 1 << k % 8);
 	}
 	if (!alone && !missed && !g->orphans) {
