@@ -3,14 +3,6 @@
 #include "ask/why/why.h"
 #include "ask/sql/sql-priv.h"
 
-/* utc_ns or utc_bound; -1: unknown. */
-static int64_t sql_reading_utc(const struct sql *s, size_t input, uint64_t ts, uint64_t bound, int what)
-{
-	int64_t v = sql_utc(s, input, ts, bound, what);
-
-	return v == VALUE_NULL ? -1 : v;
-}
-
 int sql_findings_join(struct sql_insert *in, struct reading *r)
 {
 	struct finding_job *j = NULL;
@@ -37,8 +29,8 @@ void sql_findings_end(struct sql_insert *in)
 			   on->vcpu == STATE_NO_CPU ? -1 : (int64_t)on->vcpu, (int64_t)on->pid, one->what,
 			   sql_ts(one->lost), sql_ts(one->n), (int64_t)(one->share * 1e6 + 0.5),
 			   (int64_t)on->input,
-			   longest->to ? sql_reading_utc(s, on->input, longest->from, 0, SQL_UTC_NS) : -1,
-			   longest->to ? sql_reading_utc(s, on->input, longest->from, 0, SQL_UTC_BOUND) : -1);
+			   longest->to ? sql_utc(s, on->input, longest->from, 0, SQL_UTC_NS) : -1,
+			   longest->to ? sql_utc(s, on->input, longest->from, 0, SQL_UTC_BOUND) : -1);
 	}
 	free(f.v);
 	findings_close(in->job);
@@ -56,8 +48,8 @@ static int sql_spans_span(void *ctx, const struct markers_span *v)
 		   v->client ? -1 : (int64_t)v->pid, v->client, v->names[v->n - 1],
 		   v->n > 1 ? v->names[v->n - 2] : NULL, (int64_t)v->n - 1, sql_ts(v->own),
 		   bound > INT64_MAX ? -1 : (int64_t)bound, (int64_t)v->input,
-		   sql_reading_utc(s, v->input, v->from, bound, SQL_UTC_NS),
-		   sql_reading_utc(s, v->input, v->from, bound, SQL_UTC_BOUND));
+		   sql_utc(s, v->input, v->from, bound, SQL_UTC_NS),
+		   sql_utc(s, v->input, v->from, bound, SQL_UTC_BOUND));
 	return in->ret;
 }
 
@@ -110,8 +102,8 @@ static int sql_chain_row(void *ctx, const struct latency_worst *chain, const str
 		   scope == SCOPE_VCPU ? sql_ts(row->value) : -1, queue.len ? buf_str(&queue) : NULL,
 		   stages[0], stages[1], stages[2], stages[3], stages[4],
 		   bound > INT64_MAX ? -1 : (int64_t)bound, (int64_t)v->input,
-		   sql_reading_utc(s, v->input, v->ts, v->bound, SQL_UTC_NS),
-		   sql_reading_utc(s, v->input, v->ts, v->bound, SQL_UTC_BOUND));
+		   sql_utc(s, v->input, v->ts, v->bound, SQL_UTC_NS),
+		   sql_utc(s, v->input, v->ts, v->bound, SQL_UTC_BOUND));
 	buf_release(&guest);
 	buf_release(&queue);
 	return c->in->ret;
