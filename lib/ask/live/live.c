@@ -9,9 +9,10 @@
 #include "record/guest/guest.h"
 
 /* Pages of a buffer on their way into the file. */
-struct live_trim {
+struct live_buffer {
 	const struct live *of;
-	const struct page_layout *layout;
+	struct page_layout layout;
+	uint64_t *taken; /* by CPU: of the records from the file's offset on */
 	/* of the page that is made */
 	uint8_t *to;
 	unsigned int made;
@@ -21,11 +22,9 @@ struct live {
 	struct spool *spool;
 	struct dat_job *job;
 	struct dat_file *file; /* the job's */
-	struct page_layout *layouts;
-	uint64_t **taken;	 /* by buffer and CPU: of the records from the file's offset on */
-	uint8_t *page;		 /* room for the largest */
-	uint64_t from;		 /* live_cut: records before that are left out */
-	struct live_trim *trims; /* by buffer */
+	struct live_buffer *buffers;
+	uint8_t *page; /* room for the largest */
+	uint64_t from; /* live_cut: records before that are left out */
 	struct buf cmdlines;
 	int look; /* live_write: what it writes; -1: nothing yet */
 	char path[32];
@@ -35,24 +34,24 @@ struct live {
 
 static int live_trim_emit(void *ctx, const void *page, size_t size)
 {
-	struct live_trim *t = ctx;
+	struct live_buffer *t = ctx;
 
 	if (!t->made++)
 		memcpy(t->to, page, size);
 	return 0;
 }
 
-/* A dat_buffer's fix_page, of a struct live_trim: leaves out what is before of->from. */
-static int live_trim_page(void *trim, unsigned int cpu, void *page, size_t size)
+/* A dat_buffer's fix_page, of a struct live_buffer: leaves out what is before of->from. */
+static int live_trim_page(void *buffer, unsigned int cpu, void *page, size_t size)
 {
-	struct live_trim *t = trim;
+	struct live_buffer *t = buffer;
 	struct page_writer w;
 	struct page_reader r;
 	struct page_event ev;
 	size_t n = 0;
 	int more, ret;
 
-	if (page_reader_init(&r, t->layout, page, size) || r.ts >= t->of->from)
+	if (page_reader_init(&r, &t->layout, page, size) || r.ts >= t->of->from)
 		return 0;
 	t->to = malloc(size);
 	t->made = 0;
@@ -66,7 +65,7 @@ static int live_trim_page(void *trim, unsigned int cpu, void *page, size_t size)
 		/* a damaged page, or one that does not fit into one again, keeps all */
 		ret = ret ?: more < 0 ? more : page_flush(&w, false);
 		if (!ret && !n)
-			page_set_commit(t->layout, page, 0);
+			page_set_commit(&t->layout, page, 0);
 		else if (!ret && t->made == 1)
 			memcpy(page, t->to, size);
 		page_writer_release(&w);
@@ -100,24 +99,23 @@ static int live_load(struct live *l, const char *output, const struct log *log)
 	ret = spool_page_layout(l->spool, &kernel);
 	if (ret)
 		return ret;
-	l->trims = calloc(l->file->n_buffers + 1, sizeof(*l->trims));
-	l->layouts = calloc(l->file->n_buffers + 1, sizeof(*l->layouts));
-	l->taken = calloc(l->file->n_buffers + 1, sizeof(*l->taken));
-	if (!l->trims || !l->layouts || !l->taken)
+	l->buffers = calloc(l->file->n_buffers + 1, sizeof(*l->buffers));
+	if (!l->buffers)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->file->n_buffers; i++) {
+		struct live_buffer *ours = &l->buffers[i];
 		struct dat_buffer *b = &l->file->buffers[i];
 		const char *kind = spool_buffer(l->spool, i)->kind;
 
-		l->layouts[i] =
+		ours->of = l;
+		ours->layout =
 			!strncmp(kind, "hyp-", 4) || !strcmp(kind, "profile") ? page_layout_default : kernel;
-		l->layouts[i].size = b->page_size;
+		ours->layout.size = b->page_size;
 		max = b->page_size > max ? b->page_size : max;
-		l->trims[i] = (struct live_trim){ .of = l, .layout = &l->layouts[i] };
 		b->fix_page = live_trim_page; /* the job's own takes all pages from the first on */
-		b->fix_ctx = &l->trims[i];
-		l->taken[i] = calloc(b->n_cpus, sizeof(**l->taken));
-		if (!l->taken[i])
+		b->fix_ctx = ours;
+		ours->taken = calloc(b->n_cpus, sizeof(*ours->taken));
+		if (!ours->taken)
 			return -ENOMEM;
 		for (unsigned int cpu = 0; cpu < b->n_cpus; cpu++)
 			b->cpus[cpu].size = 0;
@@ -146,11 +144,9 @@ void live_close(struct live *l)
 {
 	if (!l)
 		return;
-	for (size_t i = 0; l->taken && i < l->file->n_buffers; i++)
-		free(l->taken[i]);
-	free(l->taken);
-	free(l->layouts);
-	free(l->trims);
+	for (size_t i = 0; l->buffers && i < l->file->n_buffers; i++)
+		free(l->buffers[i].taken);
+	free(l->buffers);
 	free(l->page);
 	dat_job_close(l->job);
 	spool_close(l->spool);
@@ -199,7 +195,7 @@ int live_look(struct live *l, bool *ended)
 			/* drops the pages that the recorder has discarded */
 			c->size = c->offset + c->size > from ? c->offset + c->size - from : 0;
 			c->offset = from;
-			l->taken[i][cpu] = 0;
+			l->buffers[i].taken[cpu] = 0;
 		}
 	}
 	return more;
@@ -220,14 +216,14 @@ uint64_t *live_taken(const struct live *l, const char *buffer, unsigned int cpu)
 {
 	for (size_t i = 0; i < l->file->n_buffers; i++)
 		if (!strcmp(l->file->buffers[i].name, buffer) && cpu < l->file->buffers[i].n_cpus)
-			return &l->taken[i][cpu];
+			return &l->buffers[i].taken[cpu];
 	return NULL;
 }
 
 /* The page at that place of the file; -EIO: it is not there. */
 static int live_page(struct live *l, size_t buffer, const struct dat_cpu *c, uint64_t at)
 {
-	size_t size = l->layouts[buffer].size;
+	size_t size = l->buffers[buffer].layout.size;
 	ssize_t n = pread_all(c->fd, l->page, size, at);
 
 	return n < 0 ? (int)n : (size_t)n < size ? -EIO : 0;
@@ -235,8 +231,8 @@ static int live_page(struct live *l, size_t buffer, const struct dat_cpu *c, uin
 
 static void live_drop(struct live *l, size_t buffer, struct dat_cpu *c)
 {
-	c->offset += l->layouts[buffer].size;
-	c->size -= l->layouts[buffer].size;
+	c->offset += l->buffers[buffer].layout.size;
+	c->size -= l->buffers[buffer].layout.size;
 }
 
 int live_drop_taken(struct live *l)
@@ -244,14 +240,14 @@ int live_drop_taken(struct live *l)
 	for (size_t i = 0; i < l->file->n_buffers; i++)
 		for (unsigned int cpu = 0; cpu < l->file->buffers[i].n_cpus; cpu++) {
 			struct dat_cpu *c = &l->file->buffers[i].cpus[cpu];
-			uint64_t *taken = &l->taken[i][cpu], n, last;
+			uint64_t *taken = &l->buffers[i].taken[cpu], n, last;
 
 			while (*taken) {
 				int ret = live_page(l, i, c, c->offset);
 
 				if (ret)
 					return ret;
-				n = page_count(&l->layouts[i], l->page, &last);
+				n = page_count(&l->buffers[i].layout, l->page, &last);
 				if (n > *taken)
 					break;
 				*taken -= n;
@@ -282,14 +278,14 @@ int live_drop_older(struct live *l, uint64_t ns)
 
 			if (!c->size)
 				continue;
-			ret = live_begin(l, i, c, c->offset + c->size - l->layouts[i].size, &ts);
+			ret = live_begin(l, i, c, c->offset + c->size - l->buffers[i].layout.size, &ts);
 			newest = !ret && ts > newest ? ts : newest;
 		}
 	than = newest > ns ? newest - ns : 0;
 	for (size_t i = 0; i < l->file->n_buffers; i++)
 		for (unsigned int cpu = 0; cpu < l->file->buffers[i].n_cpus && !ret; cpu++) {
 			struct dat_cpu *c = &l->file->buffers[i].cpus[cpu];
-			size_t size = l->layouts[i].size;
+			size_t size = l->buffers[i].layout.size;
 
 			while (c->size > size) {
 				ret = live_begin(l, i, c, c->offset + size, &ts);
@@ -314,9 +310,9 @@ int live_cut(struct live *l, uint64_t ns, uint64_t *newest)
 
 			if (!c->size)
 				continue;
-			ret = live_page(l, i, c, c->offset + c->size - l->layouts[i].size);
+			ret = live_page(l, i, c, c->offset + c->size - l->buffers[i].layout.size);
 			if (!ret)
-				page_count(&l->layouts[i], l->page, &ts);
+				page_count(&l->buffers[i].layout, l->page, &ts);
 			*newest = ts > *newest ? ts : *newest;
 		}
 	l->from = *newest > ns ? *newest - ns : 0;
