@@ -350,29 +350,17 @@ static int report_follow(const struct report_opts *o, const struct log *log)
 #define DEFAULT_FILE "trace.dat"
 #define CPU_MAX	     65535
 
-/* Facts shown instead of the events. */
+/* Facts shown instead of the events; an option with a field sets that, too. */
 static int take_what(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	((struct report_opts *)ctx)->what = (enum report_what)o->flags;
-	return 0;
+	return !o->off ? 0 : (arg ? opts_set_text : opts_set_flag)(ctx, o, arg, err);
 }
 
 /* Tables show the main buffer as "-". */
 static int take_buffer(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	return opts_add_text(ctx, o, strcmp(arg, "-") ? arg : "", err);
-}
-
-static int take_format_names(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	((struct report_opts *)ctx)->event = arg;
-	return take_what(ctx, o, arg, err);
-}
-
-static int take_cpus_shown(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
-{
-	opts_set_flag(ctx, o, arg, err);
-	return take_what(ctx, o, arg, err);
 }
 
 /* o: NULL: a word that is no option. */
@@ -566,14 +554,14 @@ static const struct opt report_rows[] = {
 
 	OPT_HEADING("About the file, instead of its events"),
 	OPT(0, "cpus", NULL, "CPUs that have events", take_what, .flags = REPORT_CPUS),
-	OPT(0, "first-event", NULL, "... and the time of the first one", take_cpus_shown, AT(first_event),
+	OPT(0, "first-event", NULL, "... and the time of the first one", take_what, AT(first_event),
 	    .flags = REPORT_CPUS),
-	OPT(0, "last-event", NULL, "... and of the last one", take_cpus_shown, AT(last_event),
+	OPT(0, "last-event", NULL, "... and of the last one", take_what, AT(last_event),
 	    .flags = REPORT_CPUS),
 	OPT('E', NULL, NULL, "names of the events that it has formats of", take_what,
 	    .flags = REPORT_EVENT_NAMES),
 	OPT(0, "events", NULL, "formats of all events", take_what, .flags = REPORT_FORMATS),
-	OPT(0, "event", "EVENT", "formats of events that match: [SYSTEM:]EVENT", take_format_names,
+	OPT(0, "event", "EVENT", "formats of events that match: [SYSTEM:]EVENT", take_what, AT(event),
 	    .flags = REPORT_FORMATS),
 	OPT(0, "check-events", NULL, "exit with 1 when a format cannot be parsed", take_what,
 	    .flags = REPORT_CHECK),
