@@ -173,7 +173,6 @@ struct flame_input {
 	uint32_t *symbol_names;	    /* by symbol; 0: not asked for */
 	struct flame_event *events; /* by id */
 	size_t n_events;
-	struct flame_maps *maps;
 	struct filter *filter;
 	bool no_match;	/* none of its events passes the filter */
 	uint32_t frame; /* of the machine */

@@ -443,7 +443,7 @@ int flame_name_of(struct flame *f, uint32_t input, int64_t pid, const struct fla
 	f->text.len = 0;
 	if (symbol)
 		flame_symbol_text(&in->symbols, a->symbol, &f->text);
-	else if (!flame_maps_text(in->maps, pid, f->now, a->addr, &f->text))
+	else if (!flame_maps_text(&f->maps[input], pid, f->now, a->addr, &f->text))
 		buf_printf(&f->text, "0x%" PRIx64, a->addr);
 	if (!buf_str(&f->text))
 		return -ENOMEM;

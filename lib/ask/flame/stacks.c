@@ -287,7 +287,7 @@ static int flame_open_inputs(struct flame *f, const struct inputs *in)
 			side = f->opts.two_sides;
 		host = host || !of->guest;
 		to->side = side;
-		to->maps = &f->maps[f->n++];
+		f->n++;
 		to->in = of;
 		/* hosts of two recordings are compared with each other, however their files are called */
 		name = f->opts.two_sides && !of->guest
@@ -348,8 +348,7 @@ void flame_close(struct flame *f)
 		return;
 	for (size_t i = 0; i < f->n; i++) {
 		flame_symbols_release(&f->v[i].symbols);
-		if (f->v[i].maps)
-			flame_maps_release(f->v[i].maps);
+		flame_maps_release(&f->maps[i]);
 		filter_free(f->v[i].filter);
 		free(f->v[i].symbol_names);
 		free(f->v[i].events);
