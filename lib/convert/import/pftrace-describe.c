@@ -109,10 +109,3 @@ const struct perfetto_event *pft_row_of(const struct pft_source *s, uint32_t num
 			return &s->rows[i];
 	return NULL;
 }
-
-void pft_described_release(struct pft_source *s)
-{
-	for (size_t i = 0; i < s->n_rows; i++)
-		pft_row_free(&s->rows[i]);
-	free(s->rows);
-}

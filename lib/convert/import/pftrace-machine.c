@@ -369,10 +369,14 @@ static void buffer_free(struct pft_buffer *b)
 void pft_machine_free(struct pft_machine *m)
 {
 	for (size_t i = 0; i < m->n_sources; i++) {
-		if (m->sources[i].buffer != m->top)
-			buffer_free(m->sources[i].buffer);
-		pft_described_release(&m->sources[i]);
-		free(m->sources[i].stats);
+		struct pft_source *s = &m->sources[i];
+
+		if (s->buffer != m->top)
+			buffer_free(s->buffer);
+		for (size_t k = 0; k < s->n_rows; k++)
+			pft_row_free(&s->rows[k]);
+		free(s->rows);
+		free(s->stats);
 	}
 	buffer_free(m->top);
 	buffer_free(m->hyp);

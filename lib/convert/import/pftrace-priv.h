@@ -171,7 +171,6 @@ int pft_source_stats(struct pft_source *s, struct cursor c);
 void pft_source_symbols(struct pft_machine *m, struct pft_source *s);
 /* A GenericEventDescriptor: an event that Perfetto had no message for. -EBADMSG, -ENOMEM. */
 int pft_describe(struct pft_source *s, struct cursor c);
-void pft_described_release(struct pft_source *s);
 /* Of one whose texts are malloc'ed. */
 void pft_row_free(struct perfetto_event *row);
 /* The event with that number, by the table or by the source. */
