@@ -41,13 +41,11 @@ static const char *on_off(uint64_t v)
 
 static const char *exit_reason_name(const struct tep_event *event, uint64_t code)
 {
-	(void)event;
 	return kvm_exit_arm_name((uint32_t)code);
 }
 
 static const char *class_name(const struct tep_event *event, uint64_t ec)
 {
-	(void)event;
 	return esr_ec_name((uint32_t)ec);
 }
 
