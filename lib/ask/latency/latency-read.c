@@ -305,7 +305,8 @@ static bool latency_want(void *ctx, size_t input, size_t buffer, unsigned int cp
 	return l->v[input].n || l->plan->queues;
 }
 
-void latency_join(struct latency *l, struct latency *other)
+/* Lets the part of l do the other's work, too. */
+static void latency_join(struct latency *l, struct latency *other)
 {
 	for (size_t i = 0; i < l->in->n; i++)
 		for (size_t id = 0; id < l->v[i].n_ids; id++)
@@ -347,7 +348,7 @@ int latency_survey(struct latency *l)
 	return ret;
 }
 
-int latency_begin(struct latency *l, struct timeline *t)
+static int latency_start(struct latency *l, struct timeline *t)
 {
 	const struct chain_results to = { latency_row_add, latency_lost, l };
 
@@ -373,7 +374,7 @@ int latency_read(struct latency *l, const struct log *log, uint64_t *damaged)
 
 	if (ret)
 		return ret;
-	ret = latency_begin(l, t) ?: latency_pass(l) ?: latency_end(l);
+	ret = latency_start(l, t) ?: latency_pass(l) ?: latency_end(l);
 	*damaged = merge_damaged(t->merge);
 	timeline_close(t);
 	l->t = NULL;
@@ -426,6 +427,22 @@ int latency_open(struct latency **out, const struct inputs *in, const struct lat
 	latency_join(l, l);
 	*out = l;
 	return 0;
+}
+
+int latency_begin(struct latency **out, struct latency **first, const struct inputs *in,
+		  const struct latency_plan *plan, struct timeline *t, const struct log *log)
+{
+	int ret = latency_open(out, in, plan, log);
+
+	if (ret || !latency_fed(*out)) {
+		latency_close(*out);
+		*out = NULL;
+		return ret;
+	}
+	if (*first)
+		latency_join(*first, *out);
+	*first = *first ?: *out;
+	return latency_survey(*out) ?: latency_start(*out, t);
 }
 
 void latency_close(struct latency *l)

@@ -209,20 +209,17 @@ void latency_close(struct latency *l);
 bool latency_fed(const struct latency *l);
 /* Reads the files, once. *damaged: places in them. -ENOMEM, -errno from the files. */
 int latency_read(struct latency *l, const struct log *log, uint64_t *damaged);
-/*
- * The same by a pass of the caller's, over all records, after a survey, which reads the files of a plan with
- * `lines` alone: t outlives the parts. As latency_read.
- */
+/* Before the reading by a pass of the caller's: reads the files of a plan with `lines` alone. As latency_read. */
 int latency_survey(struct latency *l);
-int latency_begin(struct latency *l, struct timeline *t);
-/* Of a plan without `queues`. */
-struct pass_part latency_part(struct latency *l);
 /*
- * Lets the part of l do the other's work, too, at one look at each record: both have begun. Up to
- * LATENCY_GROUP_MAX share it, l among them.
+ * Opens a plan without `queues` for a pass of the caller's, over all records, after its survey: t outlives the
+ * parts. *out NULL: it is not fed. Up to LATENCY_GROUP_MAX share the part of the first, which is set then, at
+ * one look at each record. As latency_open and latency_read.
  */
 #define LATENCY_GROUP_MAX 32
-void latency_join(struct latency *l, struct latency *other);
+int latency_begin(struct latency **out, struct latency **first, const struct inputs *in,
+		  const struct latency_plan *plan, struct timeline *t, const struct log *log);
+struct pass_part latency_part(struct latency *l);
 int latency_end(struct latency *l);
 
 /* Chains that began in the row. */

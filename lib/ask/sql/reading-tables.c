@@ -67,8 +67,7 @@ struct sql_chains {
 	struct sql_insert *in;
 	const struct latency_preset *preset;
 	struct latency_plan plan;
-	struct latency *latency;
-	bool begun; /* in the pass */
+	struct latency *latency; /* NULL: its events are not in the files */
 };
 
 #define SQL_STAGES 5 /* no preset has more */
@@ -130,14 +129,7 @@ int sql_latency_join(struct sql_insert *in, struct reading *r)
 		c->plan.each = sql_chain_row;
 		c->plan.stopped = sql_chain_stopped;
 		c->plan.ctx = c;
-		ret = latency_open(&c->latency, r->in, &c->plan, &in->sql->once);
-		if (ret || !latency_fed(c->latency))
-			continue;
-		c->begun = true;
-		ret = latency_survey(c->latency) ?: latency_begin(c->latency, r->timeline);
-		if (first)
-			latency_join(first, c->latency);
-		first = first ?: c->latency;
+		ret = latency_begin(&c->latency, &first, r->in, &c->plan, r->timeline, &in->sql->once);
 	}
 	if (first)
 		reading_add(r, latency_part(first));
@@ -149,7 +141,7 @@ void sql_latency_end(struct sql_insert *in)
 	struct sql_chains *c = in->job;
 
 	for (size_t i = 0; c && i < LATENCY_GROUP_MAX; i++) {
-		if (c[i].begun && !in->ret)
+		if (c[i].latency && !in->ret)
 			in->ret = latency_end(c[i].latency);
 		latency_close(c[i].latency);
 	}

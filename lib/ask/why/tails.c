@@ -101,17 +101,8 @@ int tails_open(struct tail **out, struct reading *r)
 		t->plan.lines = t->plan.queues = false;
 		t->plan.each = tail_take;
 		t->plan.ctx = t;
-		ret = latency_open(&t->latency, r->in, &t->plan, NULL);
-		if (ret || !latency_fed(t->latency)) {
-			latency_close(t->latency);
-			t->latency = NULL;
-			continue;
-		}
-		ret = latency_begin(t->latency, r->timeline);
-		if (first)
-			latency_join(first, t->latency);
-		first = first ?: t->latency;
-		if (p == TAIL_KICK)
+		ret = latency_begin(&t->latency, &first, r->in, &t->plan, r->timeline, NULL);
+		if (t->latency && p == TAIL_KICK)
 			reading_add(r, (struct pass_part){ .ctx = t,
 							   .steps = STEP_SET(STEP_IRQ_ENTER),
 							   .after = tail_names });
