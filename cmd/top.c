@@ -12,16 +12,6 @@
 #include <curses.h>
 #endif
 
-/*
- * The screen of top, and what its keys change. Without ncurses, or where there is no terminal, each
- * text is printed behind the one before, and there are no keys.
- */
-struct top_view {
-	bool by_time; /* else by number */
-	bool vcpus;   /* else guests */
-	bool paused, quit;
-};
-
 struct top {
 	struct files_opts f;
 	uint64_t window; /* ms */
@@ -29,7 +19,11 @@ struct top {
 	const struct log *log;
 	struct live *live;
 	uint64_t newest;
-	struct top_view view;
+	/* What the keys of the screen change. Without ncurses, or where there is no terminal, each text is
+	 * printed behind the one before, and there are no keys. */
+	bool by_time; /* else by number */
+	bool vcpus;   /* else guests */
+	bool paused, quit;
 };
 
 static const struct opt top_rows[] = {
@@ -75,8 +69,8 @@ static int top_look(struct top *t, struct buf *text, bool *ended)
 		{ "bound_ns", "bound", ANSWER_DURATION },
 	};
 	struct stat_look look = { .tables = "exits,vcpus,steal,hyp,firmware,lost,buffers",
-				  .per = t->view.vcpus ? STAT_VCPU : STAT_GUEST,
-				  .by_count = !t->view.by_time,
+				  .per = t->vcpus ? STAT_VCPU : STAT_GUEST,
+				  .by_count = !t->by_time,
 				  .rows = t->f.form == ANSWER_TEXT ? 10 : 0 };
 	struct answer answer;
 	int ret = live_look(t->live, ended);
@@ -131,7 +125,7 @@ static void top_screen_open(void)
 }
 
 /* False: nobody reads it any more. */
-static bool top_screen_show(const struct top_view *v, const char *text)
+static bool top_screen_show(const struct top *t, const char *text)
 {
 #ifdef HYPTRACE_NCURSES
 	int row = 1;
@@ -139,8 +133,8 @@ static bool top_screen_show(const struct top_view *v, const char *text)
 	if (ON_TERMINAL) {
 		erase();
 		mvprintw(0, 0, "hyptrace top%s   p pause  s by %s  v by %s  q quit",
-			 v->paused ? " (paused)" : "", v->by_time ? "number" : "time",
-			 v->vcpus ? "guest" : "vCPU");
+			 t->paused ? " (paused)" : "", t->by_time ? "number" : "time",
+			 t->vcpus ? "guest" : "vCPU");
 		while (*text && row < LINES) {
 			int len = (int)strcspn(text, "\n");
 
@@ -158,12 +152,12 @@ static bool top_screen_show(const struct top_view *v, const char *text)
 }
 
 /* Waits for a key, if there are any, or until stop_fd is readable (quit), so many ms at most. */
-static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
+static void top_screen_keys(struct top *t, int stop_fd, int ms)
 {
 	struct pollfd p[] = { { .fd = stop_fd, .events = POLLIN },
 			      { .fd = ON_TERMINAL ? STDIN_FILENO : -1, .events = POLLIN } };
 
-	v->quit |= poll(p, 2, ms) > 0 && p[0].revents;
+	t->quit |= poll(p, 2, ms) > 0 && p[0].revents;
 #ifdef HYPTRACE_NCURSES
 	if (!ON_TERMINAL)
 		return;
@@ -171,16 +165,16 @@ static void top_screen_keys(struct top_view *v, int stop_fd, int ms)
 	switch (getch()) {
 	case 'p':
 	case ' ':
-		v->paused = !v->paused;
+		t->paused = !t->paused;
 		break;
 	case 's':
-		v->by_time = !v->by_time;
+		t->by_time = !t->by_time;
 		break;
 	case 'v':
-		v->vcpus = !v->vcpus;
+		t->vcpus = !t->vcpus;
 		break;
 	case 'q':
-		v->quit = true;
+		t->quit = true;
 	}
 #endif
 }
@@ -194,15 +188,15 @@ static int top_screens(struct top *t)
 	if (stop_fd < 0)
 		return stop_fd;
 	top_screen_open();
-	while (!ret && !ended && !t->view.quit) {
-		if (!t->view.paused) {
+	while (!ret && !ended && !t->quit) {
+		if (!t->paused) {
 			text.len = 0;
 			ret = top_look(t, &text, &ended);
 		}
-		if (!ret && !top_screen_show(&t->view, buf_str(&text) ?: ""))
+		if (!ret && !top_screen_show(t, buf_str(&text) ?: ""))
 			ret = -EPIPE;
 		if (!ended && !ret)
-			top_screen_keys(&t->view, stop_fd, (int)t->window);
+			top_screen_keys(t, stop_fd, (int)t->window);
 	}
 #ifdef HYPTRACE_NCURSES
 	if (ON_TERMINAL)
@@ -249,7 +243,7 @@ static bool top_check(void *opts)
 
 int cmd_top(int argc, char **argv)
 {
-	struct top t = { .window = 1000, .view = { .by_time = true, .vcpus = true } };
+	struct top t = { .window = 1000, .by_time = true, .vcpus = true };
 
 	return command_read(&top_table, argc, argv, &t, top_check, top_run);
 }
