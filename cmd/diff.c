@@ -282,12 +282,9 @@ static void diff_print_group(struct diff *d, const struct diff_row *v, size_t n)
 			else
 				snprintf(title, sizeof(title), "%s%s", g->title,
 					 g->share ? ", of one CPU's" : " a second");
-			if (d->out->form == ANSWER_TEXT)
-				answer_table(d->out, g->key, title, words,
-					     ARRAY_SIZE(words) - (g->durations ? 0 : 2));
-			else
-				answer_table(d->out, g->key, title, programs,
-					     ARRAY_SIZE(programs) - (g->durations ? 0 : 4));
+			answer_table(d->out, g->key, title, text ? words : programs,
+				     text ? ARRAY_SIZE(words) - (g->durations ? 0 : 2)
+					  : ARRAY_SIZE(programs) - (g->durations ? 0 : 4));
 		}
 		diff_row(d, g, &v[i]);
 	}
