@@ -409,7 +409,7 @@ static int adb_job_run(struct adb_job *j)
 int cmd_adb(int argc, char **argv)
 {
 	struct console console = { 0 };
-	struct log log = console_as_log(&console);
+	struct log log = { .fn = console_log, .ctx = &console };
 	struct adb_job j = { .parent = "/data/local/tmp", .log = &log, .output = "trace.dat" };
 	int ret;
 

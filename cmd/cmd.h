@@ -200,7 +200,6 @@ struct console {
 	bool error;    /* an error was printed */
 };
 void console_log(void *ctx, enum log_level level, const char *msg);
-struct log console_as_log(struct console *console);
 /* Exit status for ret, 0 or -errno; prints the error unless one was printed before. */
 int console_status(struct console *console, int ret);
 /* "3.4M", "812K" into out; returns out. */

@@ -58,7 +58,7 @@ int command_read(const struct opts_table *t, int argc, char **argv, void *opts, 
 {
 	struct files_opts *o = opts;
 	struct console console = { 0 };
-	struct log log = console_as_log(&console);
+	struct log log = { .fn = console_log, .ctx = &console };
 	int status;
 	bool good = command_words(t, &argc, argv, opts, 0, INT_MAX, &status);
 
@@ -227,11 +227,6 @@ void console_log(void *ctx, enum log_level level, const char *msg)
 	progress_end(console);
 	console->error |= level == LOG_ERROR;
 	fprintf(stderr, "hyptrace: %s%s\n", level == LOG_WARN ? "warning: " : "", msg);
-}
-
-struct log console_as_log(struct console *console)
-{
-	return (struct log){ .fn = console_log, .ctx = console };
 }
 
 int console_status(struct console *console, int ret)

@@ -144,7 +144,7 @@ int cmd_import(int argc, char **argv)
 	struct import_line l = { 0 };
 	const struct import_opts *o = &l.o;
 	struct console console = { 0 };
-	struct log log = console_as_log(&console);
+	struct log log = { .fn = console_log, .ctx = &console };
 	struct opts_error err;
 	const char *wrong;
 	bool others;

@@ -400,7 +400,7 @@ int cmd_list(int argc, char **argv)
 {
 	struct console console = { 0 };
 	struct list l = { .tracing = -1 };
-	struct log log = console_as_log(&console);
+	struct log log = { .fn = console_log, .ctx = &console };
 	bool traced;
 	int ret;
 

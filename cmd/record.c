@@ -10,7 +10,7 @@
 static int record_plan_run(const struct record_plan *plan)
 {
 	struct console console = { .quiet = plan->quiet };
-	struct log log = console_as_log(&console);
+	struct log log = { .fn = console_log, .ctx = &console };
 	struct session_summary sum;
 	struct session_opts o = {
 		.tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
@@ -76,7 +76,7 @@ static int record_line(int argc, char **argv)
 static int record_defaults(void)
 {
 	struct console console = { 0 };
-	struct log log = console_as_log(&console);
+	struct log log = { .fn = console_log, .ctx = &console };
 	struct guest_opts o = { .root = getenv("HYPTRACE_ROOT") };
 	struct strlist words = { 0 };
 	struct guests all = { 0 };

@@ -29,7 +29,7 @@ int cmd_recover(int argc, char **argv)
 {
 	struct recover_opts o = { 0 };
 	struct console console = { 0 };
-	struct log log = console_as_log(&console);
+	struct log log = { .fn = console_log, .ctx = &console };
 	struct session_summary sum;
 	struct session_opts session = { .tracing_dir = getenv("HYPTRACE_TRACING_DIR"),
 					.root = getenv("HYPTRACE_ROOT"),

@@ -665,7 +665,7 @@ bool report_takes(int argc, char **argv)
 int cmd_report(int argc, char **argv)
 {
 	struct console console = { 0 };
-	struct log log = console_as_log(&console);
+	struct log log = { .fn = console_log, .ctx = &console };
 	struct report_opts o = { 0 };
 	struct report r = { .o = &o, .log = &log };
 	struct opts_error err = { "" };

@@ -384,7 +384,7 @@ int cmd_watch(int argc, char **argv)
 				.journal = WATCH_JOURNAL,
 				.dumps = { .dir = WATCH_DUMP_DIR, .max = 10, .gap = 600000 } };
 	struct console console = { 0 };
-	struct log log = console_as_log(&console);
+	struct log log = { .fn = console_log, .ctx = &console };
 	bool part = false;
 	int status;
 
