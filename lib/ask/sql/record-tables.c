@@ -87,7 +87,8 @@ static struct cell sql_event_kind(const struct sql *s, size_t stream, const stru
 	case EVENT_MACHINE:
 		return sql_text(sql_input(s, stream)->machine);
 	case EVENT_BUFFER:
-		return sql_text(sql_buffer_name(s, stream));
+		return sql_text(
+			reader_info(sql_input(s, stream)->reader)->buffers[s->streams[stream].buffer].name);
 	case EVENT_CPU:
 		return sql_number(s->streams[stream].cpu);
 	case EVENT_MACHINE_ID:

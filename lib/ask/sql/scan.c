@@ -3,11 +3,6 @@
  * ends. */
 #include "ask/sql/sql-priv.h"
 
-const char *sql_buffer_name(const struct sql *s, size_t stream)
-{
-	return reader_info(sql_input(s, stream)->reader)->buffers[s->streams[stream].buffer].name;
-}
-
 int sql_streams_find(struct sql *s)
 {
 	struct sql_scan c = { 0 };

@@ -120,7 +120,6 @@ static inline const struct input *sql_input(const struct sql *s, size_t stream)
 {
 	return &s->in->v[s->streams[stream].input];
 }
-const char *sql_buffer_name(const struct sql *s, size_t stream);
 
 /* ---- constraints of a query: constraints.c --------------------------------------------------- */
 
