@@ -169,6 +169,9 @@ opt_set set_agent_port;
 #define OPT_JSON(help, ...) OPT('j', "json", NULL, help, set_form, .flags = ANSWER_JSON, __VA_ARGS__)
 #define OPT_CSV(help, ...)  OPT(0, "csv", NULL, help, set_form, .flags = ANSWER_CSV, __VA_ARGS__)
 #define OPT_QUIET(...)	    OPT('q', "quiet", NULL, "errors only", opts_set_flag, __VA_ARGS__)
+#define OPT_SPANS_DESC(...)                                                                                  \
+	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",            \
+	    opts_set_text, __VA_ARGS__)
 #define OPT_HELP	    OPT('h', "help", NULL, "this text", opts_help)
 /* The last rows of commands that read files: of their fields files, times and quiet. */
 #define OPT_FILES(AT) OPT_INPUT(AT(files)), OPT_TIMES(AT), OPT_QUIET(AT(quiet)), OPT_HELP

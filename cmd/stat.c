@@ -98,8 +98,7 @@ static const struct opt stat_rows[] = {
 	OPT(0, "svg", "FILE", "the slices as a picture, too", opts_set_text, STAT(svg)),
 	OPT('r', "rows", "N", "at most so many rows of a table (20); 0: all", opts_set_number, STAT(rows),
 	    .max = UINT32_MAX),
-	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events, which define their spans",
-	    opts_set_text, STAT(desc)),
+	OPT_SPANS_DESC(STAT(desc)),
 	OPT_ANSWER(FILES),
 };
 
