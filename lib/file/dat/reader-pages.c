@@ -12,20 +12,31 @@ void unzips_free(struct unzips *u)
 	free(u);
 }
 
+/* Of this thread: what a context holds stays near to its core. */
+static size_t unzips_first(void)
+{
+	static atomic_size_t threads;
+	static _Thread_local size_t number;
+
+	if (!number)
+		number = ++threads;
+	return number;
+}
+
 /* Any thread. Exactly `usize` bytes come out, else -EBADMSG; -ENOMEM. */
 static int unzip(struct unzips *u, const void *in, size_t csize, void *out, size_t usize)
 {
+	size_t n, first = unzips_first();
 	ZSTD_DCtx *d = NULL;
-	size_t n;
 
 	for (size_t i = 0; i < UNZIPS_KEPT && !d; i++)
-		d = atomic_exchange(&u->v[i], NULL);
+		d = atomic_exchange(&u->v[(first + i) % UNZIPS_KEPT], NULL);
 	d = d ?: ZSTD_createDCtx();
 	if (!d)
 		return -ENOMEM;
 	n = ZSTD_decompressDCtx(d, out, usize, in, csize);
 	for (size_t i = 0; i < UNZIPS_KEPT && d; i++)
-		d = atomic_exchange(&u->v[i], d);
+		d = atomic_exchange(&u->v[(first + i) % UNZIPS_KEPT], d);
 	ZSTD_freeDCtx(d);
 	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
 		return -ENOMEM;
