@@ -19,8 +19,10 @@ struct top {
 	const struct log *log;
 	struct live *live;
 	uint64_t newest;
-	/* What the keys of the screen change. Without ncurses, or where there is no terminal, each text is
-	 * printed behind the one before, and there are no keys. */
+	/*
+	 * Changed by the keys of the screen. Without ncurses, or where there is no terminal, each text is
+	 * printed behind the one before, and there are no keys.
+	 */
 	bool by_time; /* else by number */
 	bool vcpus;   /* else guests */
 	bool paused, quit;
