@@ -29,7 +29,7 @@ files() { find / -xdev \( -path /proc -o -path /tmp -o -path /out -o -path /run 
 install() { apt-get install -y -q --no-install-recommends "$@" >/tmp/log 2>&1 || { tail -n 20 /tmp/log; exit 1; }; }
 apt-get update -q >/tmp/log || { cat /tmp/log; exit 1; }
 install dkms trace-cmd gcc libc6-dev pkg-config systemd libtraceevent-dev libzstd-dev zlib1g-dev \
-	libbabeltrace2-0 libdw1 libisal2 libsqlite3-0 libncursesw6
+	libbabeltrace2-0 libdw1 libedit2 libisal2 libsqlite3-0 libncursesw6
 files >/tmp/before
 cd /out
 install ./*.deb

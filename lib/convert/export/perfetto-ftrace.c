@@ -20,7 +20,7 @@ static size_t zip_room(size_t n)
 /* Compresses the packets at the fastest level, as that is up to half of an export's work. 0: an error. */
 static size_t zip(struct pf_chunk *c, uint8_t *to)
 {
-	size_t room = zip_room(c->packets.len);
+	unsigned long room = zip_room(c->packets.len);
 #ifdef HYPTRACE_ISAL
 	struct isal_zstream z;
 
