@@ -60,7 +60,7 @@ ok $? "the layer's tree is this one"
 # ---- it depends on what the Makefile looks for ----------------------------------------------
 
 # the recipes of OpenEmbedded that have these
-declare -A recipes=([libzstd]=zstd [ncursesw]=ncurses [libdw]=elfutils [libelf]=elfutils)
+declare -A recipes=([libzstd]=zstd [ncursesw]=ncurses [libdw]=elfutils [libelf]=elfutils [libisal]=isa-l)
 wanted=$(sed -nE 's/^PACKAGES \+?:?= *(.*)/\1/p; s/^MICROHTTPD := .*--exists ([^ ]*) .*/\1/p' Makefile | tr ' ' '\n' | sort -u)
 depends=" $(value DEPENDS) $(sed -nE 's/^PACKAGECONFIG\[.*\] = ",,(.*)"/\1/p' <<<"$joined" | xargs) "
 is "$(for p in $wanted; do [[ $depends = *" ${recipes[$p]:-$p} "* ]] || echo "$p"; done)" "" "every library of the Makefile's is named: $(xargs <<<"$wanted")"

@@ -16,6 +16,7 @@ PACKAGECONFIG ??= "sql screen functions"
 PACKAGECONFIG[sql] = ",,sqlite3 libedit"
 PACKAGECONFIG[screen] = ",,ncurses"
 PACKAGECONFIG[functions] = ",,elfutils"
+PACKAGECONFIG[isal] = ",,isa-l"
 PACKAGECONFIG[ctf] = ",,babeltrace2"
 PACKAGECONFIG[watch] = ",,libtracefs libmicrohttpd"
 
