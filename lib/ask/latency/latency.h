@@ -209,12 +209,13 @@ void latency_close(struct latency *l);
 bool latency_fed(const struct latency *l);
 /* Reads the files, once. *damaged: places in them. -ENOMEM, -errno from the files. */
 int latency_read(struct latency *l, const struct log *log, uint64_t *damaged);
-/* Before the reading by a pass of the caller's: reads the files of a plan with `lines` alone. As latency_read. */
+/* The reading that a plan with `lines` needs before the other one; latency_read and latency_begin do it. */
 int latency_survey(struct latency *l);
 /*
- * Opens a plan without `queues` for a pass of the caller's, over all records, after its survey: t outlives the
- * parts. *out NULL: it is not fed. Up to LATENCY_GROUP_MAX share the part of the first, which is set then, at
- * one look at each record. As latency_open and latency_read.
+ * Opens a plan without `queues` for a pass of the caller's over all records of t, which outlives it. *out
+ * stays NULL if latency_fed() is false. Up to LATENCY_GROUP_MAX look at each record together: *first, NULL
+ * before the first of them, becomes the one whose latency_part() is for all. Errors as latency_open's and
+ * latency_read's; what *out has is to be closed then, too.
  */
 #define LATENCY_GROUP_MAX 32
 int latency_begin(struct latency **out, struct latency **first, const struct inputs *in,
