@@ -572,10 +572,12 @@ static void free_lines(void *own)
 	free(l);
 }
 
+#define LINES_MAX 1024 /* of a run, whose texts are kept until they are printed */
+
 static int see_records(void *ctx, struct pipeline_run *run)
 {
 	struct events *e = ctx;
-	struct lines *l = run->own ? run->own : calloc(1, sizeof(*l) + MERGE_RUN_MAX * sizeof(l->v[0]));
+	struct lines *l = run->own ? run->own : calloc(1, sizeof(*l) + LINES_MAX * sizeof(l->v[0]));
 
 	run->own = l;
 	if (!l)
@@ -614,6 +616,7 @@ static int write_run(void *ctx, struct pipeline_run *run)
 }
 
 static const struct pipeline_job report_job = {
+	.run = LINES_MAX,
 	.before = see_records,
 	.work = make_lines,
 	.after = write_run,

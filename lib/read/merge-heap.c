@@ -8,8 +8,11 @@
 #include "base/strings.h"
 #include "base/workers.h"
 
-/* Bytes of records in a run, about: as much as a core's second cache holds. */
-#define RUN_BYTES      (1u << 20)
+/*
+ * Bytes of pages that a run goes through, about, those of records that are not wanted included: a thread of a
+ * pipeline holds some runs, with what is made of them, in its core's second cache.
+ */
+#define RUN_BYTES      (160u << 10)
 #define STREAM_RECORDS 128
 #define STREAM_MASK    0x1fffffff /* merge_record has 29 bits for it */
 
@@ -321,8 +324,8 @@ static int run_begin(struct merge_run *run)
 	for (size_t i = 0; i < run->n_blocks; i++)
 		reader_block_drop(run->blocks[i]);
 	run->n = run->n_blocks = 0;
-	if (!run->v)
-		run->v = malloc(MERGE_RUN_MAX * sizeof(*run->v));
+	run->most = run->most ?: MERGE_RUN_MAX;
+	run->v = run->v ?: malloc(run->most * sizeof(*run->v));
 	return run->v ? 0 : -ENOMEM;
 }
 
@@ -367,8 +370,8 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 						      .data = ev->data,
 						      .len = (uint32_t)ev->len,
 						      .stream = s->order & STREAM_MASK };
-			*bytes += rec->len;
 			stream_forward(s);
+			*bytes += (size_t)(s->v[s->i].data - ev->data);
 			s->raw = s->v[s->i].ts;
 			s->ts = s->raw + (uint64_t)s->time->add;
 			ret = 1;
@@ -381,7 +384,7 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 			rec->end = true;
 		else if (s->missed || s->paused)
 			rec->gap = ret == 1;
-	} while (ret == 1 && run->n < MERGE_RUN_MAX && *bytes < RUN_BYTES &&
+	} while (ret == 1 && run->n < run->most && *bytes < RUN_BYTES &&
 		 (!second || stream_before(s, second)));
 	return ret;
 }
@@ -393,7 +396,7 @@ int merge_take(struct merge *m, struct merge_run *run)
 
 	for (size_t i = 0; i < m->n_streams; i++)
 		m->streams[i].held = false;
-	while (ret >= 0 && m->n && run->n < MERGE_RUN_MAX && bytes < RUN_BYTES) {
+	while (ret >= 0 && m->n && run->n < run->most && bytes < RUN_BYTES) {
 		ret = run_fill(m, run, m->heap[0], heap_second(m), &bytes);
 		if (ret >= 0)
 			heap_settle(m, ret);

@@ -41,10 +41,11 @@ struct merge_record {
 	int64_t missed;	     /* events lost before it on this CPU; -1: some */
 };
 
-#define MERGE_RUN_MAX 2048
+#define MERGE_RUN_MAX 2048 /* of a run whose `most` says nothing else */
 
-/* At most so many records one after the other, with what they point into. Zero-initialised = empty. */
+/* Records one after the other, with what they point into. Zero-initialised = empty. */
 struct merge_run {
+	size_t most; /* records that are taken at once; 0: MERGE_RUN_MAX; the same at each take */
 	struct merge_record *v;
 	size_t n;
 	struct reader_block **blocks;
@@ -84,7 +85,7 @@ void merge_events(struct merge *m, size_t input, const uint32_t *wanted, size_t 
  */
 void merge_tell_pauses(struct merge *m);
 /*
- * The next records, at most MERGE_RUN_MAX, in place of those in the run: 1; 0: the end; -ENOMEM.
+ * The next records, at most run->most, in place of those in the run: 1; 0: the end; -ENOMEM.
  * Damaged pages do not end it: what is lost there counts as lost events before the
  * CPU's next record and in merge_damaged.
  */

@@ -246,7 +246,10 @@ static bool worker_take(struct pipeline *p, struct worker *w)
 		return false;
 	while (w->taken - w->first < p->slots && !p->ended && !p->over) {
 		struct slot *s = &w->slots[w->taken % p->slots];
-		bool more = (p->ret = merge_take(p->t->merge, &s->run.records)) == 1;
+		bool more;
+
+		s->run.records.most = p->job->run;
+		more = (p->ret = merge_take(p->t->merge, &s->run.records)) == 1;
 
 		s->run.out.len = 0;
 		if (more)

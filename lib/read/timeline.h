@@ -65,8 +65,8 @@ int timeline_pid(const struct field_load *pid, const struct merge_record *m);
 
 /*
  * The records of all inputs, worked on by every core, with the result in the order
- * of time: pages are merged into runs of records (at most MERGE_RUN_MAX) one after the other, runs are
- * worked on side by side, and given back in their order.
+ * of time: pages are merged into runs of records one after the other, runs are worked on side by side, and
+ * given back in their order.
  */
 struct pipeline_run {
 	struct merge_run records;
@@ -78,6 +78,11 @@ struct pipeline_run {
 #define PIPELINE_FIRSTS_MAX 4
 
 struct pipeline_job {
+	/*
+	 * Records of a run at most; 0: MERGE_RUN_MAX. Long ones cost memory, short ones time: what is in
+	 * order goes from core to core with each.
+	 */
+	size_t run;
 	/*
 	 * For run after run, in order: whatever depends on the records before. May look at
 	 * the records behind the run with merge_ahead. NULL: nothing to do.

@@ -124,9 +124,12 @@ static size_t pass_first(const struct pass *p, size_t part, size_t *n)
 	return *n < PIPELINE_FIRSTS_MAX ? (*n)++ : 0;
 }
 
+#define PASS_RUN 4096 /* models go from core to core with each run */
+
 int pass_read(struct timeline *t, const struct steps *steps, const struct pass_part *parts, size_t n)
 {
-	struct pipeline_job job = { .before = pass_run_before,
+	struct pipeline_job job = { .run = PASS_RUN,
+				    .before = pass_run_before,
 				    .work = pass_run_work,
 				    .after = pass_run_after,
 				    .release = pass_release };
