@@ -244,7 +244,7 @@ static void test_window(void **state)
 
 	for (uint64_t i = 0; i < 100000; i++) { /* 1 us apart: the last ms has room */
 		r.nr = i;
-		r.ts = 5000000 + i * 1000;
+		w.asked = r.ts = 5000000 + i * 1000;
 		assert_int_equal(path_window_add(&w, &r), 0);
 		assert_true(w.n <= 4096 && w.v[w.n - 1].nr == i);
 		assert_int_equal(w.from, w.v[0].ts);
@@ -265,12 +265,15 @@ static void test_window(void **state)
 		assert_int_equal(w.v[w.n - 1].nr - w.v[0].nr, w.n - 1);
 	}
 	assert_true(w.n >= 2048 && w.cut && w.full && w.from == w.v[0].ts);
-	/* a loss that is told of much later does not empty it */
-	r.kind = STEP_LOST;
-	r.ts = UINT64_MAX;
-	w.within = 10000;
-	assert_int_equal(path_window_add(&w, &r), 0);
-	assert_true(w.n >= 2048);
+	path_window_release(&w);
+	/* until moments are asked for again, rows stay however far the newest is */
+	w = (struct path_window){ .within = 10000, .max = 4096, .asked = 20000 };
+	for (uint64_t i = 0; i < 3000; i++) {
+		r.ts = 1000 + i * 10000;
+		assert_int_equal(path_window_add(&w, &r), 0);
+	}
+	assert_int_equal(w.v[0].ts, 11000);
+	assert_int_equal(w.n, 2999);
 	path_window_release(&w);
 }
 

@@ -336,7 +336,9 @@ static int path_run(void *ctx, struct pass_run *run)
 {
 	struct path_reading *r = ctx;
 	const struct merge_run *records = run->records;
+	struct path_window *w = &r->f->window;
 
+	w->asked = w->n ? w->v[w->n - 1].ts : 0;
 	for (size_t i = 0, k = 0; i < records->n; i++) {
 		const struct merge_record *m = &records->v[i];
 		bool before = r->until && r->streams[m->stream].after;
@@ -359,7 +361,7 @@ static int path_run(void *ctx, struct pass_run *run)
 		if (!r->f->found && r->ask->event)
 			path_moment_of_event(r, m, r->nr + i);
 		else if (!r->f->found && r->waits && r->ask->pid >= 0)
-			row = r->f->window.n ? &r->f->window.v[r->f->window.n - 1] : NULL;
+			row = w->n ? &w->v[w->n - 1] : NULL;
 		/* the task that is waited for comes to a CPU */
 		if (row && row->nr == r->nr + i && path_row_enters(row, r->ask->input, r->ask->pid)) {
 			struct path_moment came = path_moment_of_switch(row);

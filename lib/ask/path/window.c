@@ -33,15 +33,13 @@ struct path_window path_window_since(const struct path_window *w, uint64_t since
 int path_window_add(struct path_window *w, const struct path_row *row)
 {
 	static const struct path_machine empty;
-	/* a loss may be reported long after the kept rows */
-	uint64_t ts = row->kind == STEP_LOST && w->n ? w->v[w->n - 1].ts : row->ts;
 	size_t max = w->max ? w->max : PATH_ROWS_MAX, room = w->room ? 2 * w->room : 1024;
 	bool crowded = w->n == w->room;
 	struct path_row *v;
 
 	/* drops rows that are too old; if it is still nearly full and may not grow, the older half, too */
 	if (crowded)
-		path_window_keep(w, ts > w->within ? ts - w->within : 0);
+		path_window_keep(w, w->asked > w->within ? w->asked - w->within : 0);
 	crowded = crowded && w->n >= w->room - w->room / 4;
 	if (crowded && w->room >= max) {
 		path_window_drop(w, w->n / 2, 0);
