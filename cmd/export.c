@@ -61,14 +61,11 @@ static const struct opt export_rows[] = {
 	    tables_set, .words = "all " SQL_TABLES " " SQL_TABLES_MORE),
 	OPT(0, "anonymize", "KEYFILE", "with --parquet: names hashed by a key, addresses left out",
 	    opts_set_text, EXPORT(anonymize)),
-	OPT_INPUT(FILES(files)),
 	OPT('o', "output", "OUT", "where --json goes; - is standard output, the default", opts_set_text,
 	    EXPORT(output)),
 	OPT(0, "hypertrace-desc", "FILE", "names of hypertrace events and their arguments", opts_set_text,
 	    EXPORT(desc)),
-	OPT_TIMES(FILES),
-	OPT_QUIET(FILES(quiet)),
-	OPT_HELP,
+	OPT_FILES(FILES),
 };
 
 const struct opts_table export_table = {

@@ -25,11 +25,8 @@ static const struct opt view_rows[] = {
 	OPT(0, "full", NULL, "every span, also beyond 300,000, where short ones are summed", opts_set_flag,
 	    VIEW(full)),
 	OPT(0, "open", NULL, "open the page with xdg-open", opts_set_flag, VIEW(open)),
-	OPT_INPUT(FILES(files)),
 	OPT_SPANS_DESC(VIEW(desc)),
-	OPT_TIMES(FILES),
-	OPT_QUIET(FILES(quiet)),
-	OPT_HELP,
+	OPT_FILES(FILES),
 };
 
 const struct opts_table view_table = {

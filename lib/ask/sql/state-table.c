@@ -27,6 +27,10 @@ enum {
 };
 
 /* clang-format off */
+#define STATE_WHEN                                                 \
+	{ "ts", "INTEGER", KEY_NONE, STATE_TS },                   \
+	{ "dur", "INTEGER", KEY_NONE, STATE_DUR },                 \
+	{ "machine", "TEXT", KEY_NONE, STATE_MACHINE }
 /* The explanation of a state, and how wrong its times can be. */
 #define STATE_EXPLAINED                                            \
 	{ "reason", "TEXT", KEY_NONE, STATE_REASON },              \
@@ -37,9 +41,7 @@ enum {
 /* clang-format on */
 
 static const struct sql_column sql_vcpu_state_columns[] = {
-	{ "ts", "INTEGER", KEY_NONE, STATE_TS },
-	{ "dur", "INTEGER", KEY_NONE, STATE_DUR },
-	{ "machine", "TEXT", KEY_NONE, STATE_MACHINE },
+	STATE_WHEN,
 	{ "guest", "TEXT", KEY_NONE, STATE_GUEST_NAME },
 	{ "vcpu", "INTEGER", KEY_NONE, STATE_VCPU },
 	{ "tid", "INTEGER", KEY_NONE, STATE_TID },
@@ -52,9 +54,7 @@ static const struct sql_column sql_vcpu_state_columns[] = {
 };
 
 static const struct sql_column sql_thread_state_columns[] = {
-	{ "ts", "INTEGER", KEY_NONE, STATE_TS },
-	{ "dur", "INTEGER", KEY_NONE, STATE_DUR },
-	{ "machine", "TEXT", KEY_NONE, STATE_MACHINE },
+	STATE_WHEN,
 	{ "tid", "INTEGER", KEY_NONE, STATE_TID },
 	{ "name", "TEXT", KEY_NONE, STATE_NAME },
 	{ "cpu", "INTEGER", KEY_NONE, STATE_CPU },
@@ -66,9 +66,7 @@ static const struct sql_column sql_thread_state_columns[] = {
 };
 
 static const struct sql_column sql_steal_columns[] = {
-	{ "ts", "INTEGER", KEY_NONE, STATE_TS },
-	{ "dur", "INTEGER", KEY_NONE, STATE_DUR },
-	{ "machine", "TEXT", KEY_NONE, STATE_MACHINE },
+	STATE_WHEN,
 	{ "guest", "TEXT", KEY_NONE, STATE_GUEST_NAME },
 	{ "vcpu", "INTEGER", KEY_NONE, STATE_VCPU },
 	{ "tid", "INTEGER", KEY_NONE, STATE_TID },
