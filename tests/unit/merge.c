@@ -242,8 +242,7 @@ static void test_runs(void **state)
 	close_files(&o);
 }
 
-/* Without an event: what is beside a loss, and each CPU's first and last, are there; so is all of the other.
- */
+/* Without an event: what is beside a loss, and each CPU's first and last, are there; so is all of the other. */
 static void test_events(void **state)
 {
 	const uint32_t asked[KVM_EXIT + 1] = { [KVM_EXIT] = 1 };

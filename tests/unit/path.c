@@ -265,6 +265,13 @@ static void test_window(void **state)
 		assert_int_equal(w.v[w.n - 1].nr - w.v[0].nr, w.n - 1);
 	}
 	assert_true(w.n >= 2048 && w.cut && w.full && w.from == w.v[0].ts);
+	/* a loss that is told of much later does not empty it */
+	w.asked = r.ts;
+	r.kind = STEP_LOST;
+	r.ts = UINT64_MAX;
+	w.within = 10000;
+	assert_int_equal(path_window_add(&w, &r), 0);
+	assert_true(w.n >= 2048);
 	path_window_release(&w);
 	/* until moments are asked for again, rows stay however far the newest is */
 	w = (struct path_window){ .within = 10000, .max = 4096, .asked = 20000 };
