@@ -287,7 +287,7 @@ $(O)/plugins/hyp.so: $(O)/plugins/hyp-reason.o $(call decode,conversion esr hcal
 $(O)/plugins/kvm-arm64.so: $(call decode,esr smccc)
 $(O)/plugins/crosvm.so: $(call decode,crosvm-lines)
 $(O)/plugins/hypertrace.so: $(call decode,mark-lines id-table)
-PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(call util,buf cursor field files strings escape)
+PLUGIN_SHARED := $(O)/plugins/plugin.o $(O)/plugins/relay.o $(call util,array buf cursor field files strings escape)
 $(LIB_OBJ) $(PLUGIN_OBJ): CFLAGS += -fPIC -ffunction-sections -fdata-sections
 # linked-%.o is renamed symbol by symbol
 $(PLUGIN_OBJ): CFLAGS += -fno-lto
@@ -314,7 +314,7 @@ $(O)/plugins/kernelshark/%.o: plugins/kernelshark/%.cpp
 	$(Q)$(CXX) $(CPPFLAGS) $(PKG_CFLAGS) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes,$(CFLAGS)) \
 		-std=c++17 -MMD -MP -c -o $@ $<
 KSHARK_WITH := $(O)/plugins/plugin.o $(O)/plugins/hyp-reason.o $(call decode,crosvm-lines mark-lines id-table) \
-		$(O)/lib/spans/visits.o $(O)/lib/spans/exits.o $(O)/lib/spans/marks.o $(call util,buf cursor field files map strings escape)
+		$(O)/lib/spans/visits.o $(O)/lib/spans/exits.o $(O)/lib/spans/marks.o $(call util,array buf cursor field files map strings escape)
 $(KSHARK_SO): $(KSHARK_OBJ) $(KSHARK_WITH)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS) -shared -Wl,-Bsymbolic,--version-script=plugins/kernelshark/plugin.map -o $@ $^ \

@@ -14,95 +14,38 @@
  * Room for one more behind n entries of `size` bytes, in an array that grows by this call only. The result
  * replaces v and is freed by the caller; NULL: out of memory, v is as it was.
  */
-static inline void *array_grow(void *v, size_t n, size_t size)
-{
-	return n & (n - 1) ? v : realloc(v, (n ? 2 * n : 1) * size);
-}
+void *array_grow(void *v, size_t n, size_t size);
 
 /*
  * The entry behind n entries of `size` bytes, zeroed, for who counts it. array: address of the pointer to
  * them, in which array_grow makes room. NULL: out of memory, all is as it was.
  */
-static inline void *array_next(void *array, size_t n, size_t size)
-{
-	void *v;
-
-	memcpy(&v, array, sizeof(v));
-	v = array_grow(v, n, size);
-	if (!v)
-		return NULL;
-	memcpy(array, &v, sizeof(v));
-	return memset((char *)v + n * size, 0, size);
-}
+void *array_next(void *array, size_t n, size_t size);
 
 /* Appends a copy of the entry, and counts it in *n. 0, or -ENOMEM: all is as it was. */
-static inline int array_push(void *array, size_t *n, const void *entry, size_t size)
-{
-	void *next = array_next(array, *n, size);
-
-	if (!next)
-		return -ENOMEM;
-	memcpy(next, entry, size);
-	++*n;
-	return 0;
-}
+int array_push(void *array, size_t *n, const void *entry, size_t size);
 
 /*
  * Room for n entries of `size` bytes in an array that has *room, whose content need not outlive the call.
  * array: address of the pointer to them. 0, or -ENOMEM: all is as it was.
  */
-static inline int array_room(void *array, size_t *room, size_t n, size_t size)
-{
-	void *v;
-
-	if (n <= *room)
-		return 0;
-	memcpy(&v, array, sizeof(v));
-	v = realloc(v, n * size);
-	if (!v)
-		return -ENOMEM;
-	memcpy(array, &v, sizeof(v));
-	*room = n;
-	return 0;
-}
+int array_room(void *array, size_t *room, size_t n, size_t size);
 
 /*
  * Makes an array of *room entries of `size` bytes have at least n, by doubling; new ones are zeroed. array:
  * address of the pointer to them. 0, or -ENOMEM: all is as it was.
  */
+int array_reach_more(void *array, size_t *room, size_t n, size_t size); /* for array_reach alone */
 static inline int array_reach(void *array, size_t *room, size_t n, size_t size)
 {
-	size_t more = *room ? *room : 8;
-	void *v;
-
-	if (n <= *room)
-		return 0;
-	while (more < n)
-		more *= 2;
-	memcpy(&v, array, sizeof(v));
-	v = realloc(v, more * size);
-	if (!v)
-		return -ENOMEM;
-	memset((char *)v + *room * size, 0, (more - *room) * size);
-	memcpy(array, &v, sizeof(v));
-	*room = more;
-	return 0;
+	return n <= *room ? 0 : array_reach_more(array, room, n, size);
 }
 
 /*
  * array_push for an array that is emptied and filled again, which keeps its *room. 0, or -ENOMEM: all is as
  * it was.
  */
-static inline int array_push_kept(void *array, size_t *room, size_t *n, const void *entry, size_t size)
-{
-	char *v;
-
-	if (array_reach(array, room, *n + 1, size))
-		return -ENOMEM;
-	memcpy(&v, array, sizeof(v));
-	memcpy(v + (*n)++ * size, entry, size);
-	return 0;
-}
+int array_push_kept(void *array, size_t *room, size_t *n, const void *entry, size_t size);
 
 /* qsort, which takes long for what is sorted already. */
 static inline void array_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))

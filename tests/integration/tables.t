@@ -161,7 +161,7 @@ int main(void)
 EOF
 # shellcheck disable=SC2046 # several words
 "$CC" -D_GNU_SOURCE -w -I"$root/lib" -I"$root/plugins" -o "$tmp/ours" "$tmp/ours.c" \
-	"$root"/lib/base/{decode/esr,buf,cursor,escape,field,files,strings}.c "$root"/plugins/{plugin,relay,hyp-reason}.c \
+	"$root"/lib/base/{decode/esr,array,buf,cursor,escape,field,files,strings}.c "$root"/plugins/{plugin,relay,hyp-reason}.c \
 	$(pkg-config --cflags --libs libtraceevent)
 ok $? "our tables build alone"
 
