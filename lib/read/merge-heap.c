@@ -349,6 +349,34 @@ static int run_hold(struct merge_run *run, struct stream *s)
 	return ret;
 }
 
+/* Most records: those of s->v that stand beside no loss, pause or page, as long as it is the turn of s. */
+static void run_fill_simple(struct merge_run *run, struct stream *s, const struct stream *second,
+			    size_t *bytes)
+{
+	const uint64_t until = second ? second->ts + (s->order < second->order) : UINT64_MAX;
+	const uint64_t add = (uint64_t)s->time->add;
+	const struct page_event *ev = s->v + s->i, *before = s->v + s->n - 1;
+	const uint8_t *begin = ev->data;
+	struct merge_record *rec = run->v + run->n, *last = run->v + run->most;
+	uint32_t stream = s->order & STREAM_MASK;
+
+	do {
+		*rec++ = (struct merge_record){ .ts = ev->ts + add,
+						.raw = ev->ts,
+						.data = ev->data,
+						.len = (uint32_t)ev->len,
+						.bits = stream };
+		do
+			ev++;
+		while (s->events && ev < before && !stream_wants(s, ev));
+	} while (ev < before && rec < last && ev->ts + add < until);
+	s->i = (size_t)(ev - s->v);
+	s->raw = ev->ts;
+	s->ts = ev->ts + add;
+	*bytes += (size_t)(ev->data - begin);
+	run->n = (size_t)(rec - run->v);
+}
+
 /* From s, as long as it is its turn (NULL: nobody else waits): what stream_next said. */
 static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, const struct stream *second,
 		    size_t *bytes)
@@ -361,22 +389,12 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 		ret = s->held || s->last ? 0 : run_hold(run, s);
 		if (ret)
 			return ret;
-		run->n++;
-		if (s->simple && !s->missed && s->i + 1 < s->n) { /* most records */
-			const struct page_event *ev = &s->v[s->i];
-
-			*rec = (struct merge_record){ .ts = s->ts,
-						      .raw = s->raw,
-						      .data = ev->data,
-						      .len = (uint32_t)ev->len,
-						      .stream = s->order & STREAM_MASK };
-			stream_forward(s);
-			*bytes += (size_t)(s->v[s->i].data - ev->data);
-			s->raw = s->v[s->i].ts;
-			s->ts = s->raw + (uint64_t)s->time->add;
+		if (s->simple && !s->missed && s->i + 1 < s->n) {
+			run_fill_simple(run, s, second, bytes);
 			ret = 1;
 			continue;
 		}
+		run->n++;
 		stream_record(s, rec);
 		*bytes += rec->len;
 		ret = stream_next(m, s);

@@ -33,12 +33,18 @@ struct merge_record {
 	uint64_t raw; /* as it stands in the page */
 	/* The record (may be unaligned); NULL: the CPU's end, after a loss, or an end of a pause. */
 	const uint8_t *data;
-	uint32_t len;	      /* bytes */
-	uint32_t stream : 29; /* merge_stream() returns the CPU */
-	uint32_t gap : 1;     /* events were lost, or not recorded, after it on this CPU */
-	uint32_t paused : 1; /* events may not have been recorded before it on this CPU (file/dat/options.h) */
-	uint32_t end : 1;    /* nothing comes after it on this CPU */
-	int64_t missed;	     /* events lost before it on this CPU; -1: some */
+	uint32_t len; /* bytes */
+	union {
+		struct {
+			uint32_t stream : 29; /* merge_stream() returns the CPU */
+			uint32_t gap : 1;     /* events were lost, or not recorded, after it on this CPU */
+			uint32_t paused : 1;  /* events may not have been recorded before it on this CPU
+						 (file/dat/options.h) */
+			uint32_t end : 1;     /* nothing comes after it on this CPU */
+		};
+		uint32_t bits; /* all of them: a record's stream alone, where nothing else is to be said */
+	};
+	int64_t missed; /* events lost before it on this CPU; -1: some */
 };
 
 #define MERGE_RUN_MAX 2048 /* of a run whose `most` says nothing else */
@@ -75,8 +81,8 @@ const struct merge_stream *merge_stream_at(const struct merge *m, size_t stream)
 void merge_from(struct merge *m, uint64_t ts);
 /*
  * Before anything is taken: of that input, only events whose wanted[id] is not 0 (an array of n that stays
- * the caller's) have to come, also from merge_ahead(). Of others the first and last of a CPU, and those beside a
- * loss or a pause, do as well, and further ones may.
+ * the caller's) have to come, also from merge_ahead(). Of others the first and last of a CPU, and those
+ * beside a loss or a pause, do as well, and further ones may.
  */
 void merge_events(struct merge *m, size_t input, const uint32_t *wanted, size_t n);
 /*

@@ -158,25 +158,6 @@ static int corrupt(struct page_reader *r)
 	return -EBADMSG;
 }
 
-/* Most are like this: up to 112 bytes, at most 2^27 after the one before. */
-static inline bool short_event(struct page_reader *r, struct page_event *ev)
-{
-	size_t left = (size_t)(r->end - r->p);
-	unsigned int type;
-	uint32_t head;
-
-	if (left < sizeof(head))
-		return false;
-	memcpy(&head, r->p, sizeof(head));
-	type = head & TYPE_MASK;
-	if (!type || type > TYPE_LEN_MAX || left - sizeof(head) < type * 4)
-		return false;
-	r->ts += head >> TYPE_BITS;
-	*ev = (struct page_event){ .ts = r->ts, .data = r->p + sizeof(head), .len = type * 4 };
-	r->p += sizeof(head) + ev->len;
-	return true;
-}
-
 int page_next(struct page_reader *r, struct page_event *ev)
 {
 	struct cursor c = cursor_at(r->p, (size_t)(r->end - r->p));
@@ -216,12 +197,31 @@ int page_next(struct page_reader *r, struct page_event *ev)
 
 size_t page_read(struct page_reader *r, struct page_event *v, size_t room, bool *bad)
 {
-	size_t n = 0;
+	const uint8_t *p, *end = r->end;
+	size_t n = 0, left;
 	int ret = 1;
 
 	while (n < room && ret == 1) {
-		ret = short_event(r, &v[n]) ? 1 : page_next(r, &v[n]);
-		n += ret == 1;
+		uint64_t ts = r->ts;
+
+		/* most are short: up to 112 bytes, at most 2^27 after the one before */
+		for (p = r->p; n < room && (left = (size_t)(end - p)) >= sizeof(uint32_t); n++) {
+			uint32_t head, len;
+
+			memcpy(&head, p, sizeof(head));
+			len = (head & TYPE_MASK) * 4;
+			if (!len || len > SMALL_MAX || left - sizeof(head) < len)
+				break;
+			ts += head >> TYPE_BITS;
+			v[n] = (struct page_event){ .ts = ts, .data = p + sizeof(head), .len = len };
+			p += sizeof(head) + len;
+		}
+		r->p = p;
+		r->ts = ts;
+		if (n < room) {
+			ret = page_next(r, &v[n]);
+			n += ret == 1;
+		}
 	}
 	*bad = ret < 0;
 	return n;
