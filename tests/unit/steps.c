@@ -5,6 +5,8 @@
 
 #include "captures.h"
 
+#include "../integration/trace-maker.h"
+
 #include "ask/states/pass.h"
 #include "base/decode/esr.h"
 #include "read/timeline.h"
@@ -401,11 +403,75 @@ static void test_uses(void **state)
 		assert_int_equal(each[i].calls, each[0].calls);
 }
 
+/* Numbers of any size, signed or not, from the record's first bytes to its last, and beyond. */
+static void test_fields(void **state)
+{
+	static const char *const lines[] = {
+		"event kvm:kvm_userspace_exit s8 reason@2:1 | \"\"",
+		"event sched:sched_waking short pid@10:2; u8 target_cpu@3:1 | \"\"",
+		"event kvm:kvm_wfx_arm64 u16 is_wfe@12:2 | \"\"",
+		"event kvm:kvm_vcpu_wakeup s64 ns@8:8 | \"\"",
+		"raw 1000 0 64 00 fe 07 2a 00 00 00",
+		"raw 2000 0 65 00 00 c8 ff ff ff ff 00 00 fd ff",
+		"raw 3000 0 66 00 00 00 2a 00 00 00 00 00 00 00",
+		"raw 4000 0 66 00 00 00 2a 00 00 00 00 00 00 00 01 80 00 00",
+		"raw 5000 0 67 00 00 00 2a 00 00 00 01 02 03 04 05 06 07 88",
+	};
+	static const struct step wanted[] = {
+		{ .ts = 1000, .kind = STEP_USER_EXIT, .pid = 42, .a = UINT64_MAX - 1, .b = STEP_UNKNOWN },
+		{ .ts = 2000, .kind = STEP_WAKING, .pid = -1, .a = UINT64_MAX - 2, .b = 0xc8 },
+		{ .ts = 3000, .kind = STEP_WFX, .pid = 42, .a = STEP_UNKNOWN, .b = STEP_UNKNOWN },
+		{ .ts = 4000, .kind = STEP_WFX, .pid = 42, .a = 0x8001, .b = STEP_UNKNOWN },
+		{ .ts = 5000,
+		  .kind = STEP_VCPU_WAKEUP,
+		  .pid = 42,
+		  .a = 0x8807060504030201,
+		  .b = STEP_UNKNOWN },
+	};
+	char path[] = "/tmp/hyptrace-steps-XXXXXX", *paths[] = { path };
+	struct step_batch b = { 0 };
+	struct merge_run run = { 0 };
+	struct steps *steps;
+	struct opened o;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	maker_open();
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		char *line = strdup(lines[i]);
+
+		maker_line(line);
+		free(line);
+	}
+	maker_write(path);
+	assert_int_equal(inputs_open(&o.in, paths, 1, 0, NULL), 0);
+	assert_int_equal(inputs_load(&o.in, NULL), 0);
+	assert_int_equal(timeline_open(&o.t, &o.in, NULL, NULL, NULL), 0);
+	assert_int_equal(steps_open(&steps, &o.in), 0);
+	assert_int_equal(merge_take(o.t->merge, &run), 1);
+	assert_int_equal(steps_fill(steps, o.t, &run, ~STEPS_LOSSES, &b), 0);
+	assert_true(b.n >= ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		assert_int_equal(b.v[i].ts, wanted[i].ts);
+		assert_int_equal(b.v[i].kind, wanted[i].kind);
+		assert_int_equal(b.v[i].pid, wanted[i].pid);
+		assert_int_equal(b.v[i].a, wanted[i].a);
+		assert_int_equal(b.v[i].b, wanted[i].b);
+	}
+	step_batch_release(&b);
+	merge_run_release(&run);
+	steps_close(steps);
+	close_captures(&o);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_meaning), cmocka_unit_test(test_sets),   cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_names),	cmocka_unit_test(test_passes), cmocka_unit_test(test_uses),
+		cmocka_unit_test(test_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,11 +69,18 @@ struct step_word {
 	const char *text; /* the format's */
 };
 
+/* A number of a record: the last of the 8 bytes that end with it, which may begin in the record's header. */
+struct step_field {
+	uint64_t sign; /* its bit; 0: unsigned */
+	uint32_t end;  /* bytes from the record's begin; 0: the event has no such number */
+	uint8_t shift; /* what is not the number's */
+};
+
 struct step_event {
 	enum step_kind kind;
 	bool exec;
-	/* numbers; more: of an event of the scheduler the fields of tasks: pid and name, pid and name */
-	struct field_load pid, a, b, more[2 * STEP_NAMED];
+	struct step_field pid, a, b, more[4]; /* more: further ones, or the tasks that it names */
+	struct field_load names[STEP_NAMED];  /* of these */
 };
 
 /* The last names that were seen. */
@@ -109,15 +116,20 @@ struct steps {
 	size_t n;
 };
 
-/* FIELD_NONE: the event has no such number. */
-static struct field_load step_number(struct field_load l)
+static struct step_field step_number(const struct field_load *l)
 {
-	return l.kind == FIELD_NUMBER ? l : (struct field_load){ 0 };
+	if (l->kind != FIELD_NUMBER)
+		return (struct step_field){ 0 };
+	return (struct step_field){ .sign = l->sign ? 1ull << (8 * l->size - 1) : 0,
+				    .end = l->offset + l->size,
+				    .shift = (uint8_t)(64 - 8 * l->size) };
 }
 
-static struct field_load step_field(struct tep_event *e, const char *name)
+static struct step_field step_field(struct tep_event *e, const char *name)
 {
-	return step_number(field_load(name ? tep_find_field(e, name) : NULL));
+	const struct field_load l = field_load(name ? tep_find_field(e, name) : NULL);
+
+	return step_number(&l);
 }
 
 /* The tables of __print_symbolic in a print format, in their order: the first is table 0. */
@@ -189,13 +201,13 @@ static void step_names_open(struct step_event *e, struct tep_event *event)
 		{ "prev_pid", "prev_comm" }, { "next_pid", "next_comm" }, { "child_pid", "child_comm" },
 		{ "pid", "newcomm" },	     { "pid", "comm" },		  { "pid", "filename" }
 	};
-	struct field_load *to = e->more;
+	size_t n = 0;
 
 	e->exec = !strcmp(event->name, "sched_process_exec");
-	for (size_t i = e->exec ? 5 : 0; i < 5u + e->exec && to < e->more + ARRAY_SIZE(e->more); i++) {
-		to[0] = step_field(event, fields[i][0]);
-		to[1] = field_load(tep_find_field(event, fields[i][1]));
-		to += to[0].kind != FIELD_NONE && to[1].kind != FIELD_NONE ? 2 : 0;
+	for (size_t i = e->exec ? 5 : 0; i < 5u + e->exec && n < STEP_NAMED; i++) {
+		e->more[n] = step_field(event, fields[i][0]);
+		e->names[n] = field_load(tep_find_field(event, fields[i][1]));
+		n += e->more[n].end && e->names[n].kind != FIELD_NONE;
 	}
 }
 
@@ -215,9 +227,9 @@ static int step_event_open(struct step_input *s, const struct known_event *k, un
 	if (r == end)
 		return 0;
 	e->kind = r->kind;
-	e->pid = step_number(k->pid);
+	e->pid = step_number(&k->pid);
 	e->a = step_field(k->event, r->a[0]);
-	if (e->a.kind == FIELD_NONE)
+	if (!e->a.end)
 		e->a = step_field(k->event, r->a[1]);
 	e->b = step_field(k->event, r->b[0]);
 	for (size_t i = 1; i < ARRAY_SIZE(r->b) && r->b[i]; i++)
@@ -282,10 +294,16 @@ enum step_kind steps_kind(const struct steps *s, size_t input, unsigned int id)
 	return id < s->v[input].n ? s->v[input].events[id].kind : STEP_NONE;
 }
 
-/* Of a step_number(). */
-static inline uint64_t step_value(const struct field_load *l, const struct merge_record *m)
+/* The number, where the record has it. */
+static inline uint64_t step_value(const struct step_field *f, const struct merge_record *m)
 {
-	return l->size && field_inside(l, m->len) ? field_word(l, m->data + l->offset) : STEP_UNKNOWN;
+	uint64_t v;
+
+	if (f->end - 1u >= m->len)
+		return STEP_UNKNOWN;
+	memcpy(&v, m->data + f->end - sizeof(v), sizeof(v));
+	v >>= f->shift;
+	return (v ^ f->sign) - f->sign;
 }
 
 /* kvm_handle_sys_reg has a whole ESR, kvm_sys_access five fields and whether it is a write. */
@@ -293,7 +311,7 @@ static void step_sysreg(struct step *to, const struct step_event *e, const struc
 {
 	static const unsigned int masks[] = { 7, 15, 15, 7 }, shifts[] = { 14, 10, 1, 17 };
 
-	if (e->more[0].kind == FIELD_NONE) {
+	if (!e->more[0].end) {
 		to->b = !(to->a & 1);
 		to->a = esr_ec(to->a) == ESR_SYS64 ? to->a & ESR_SYSREG : STEP_UNKNOWN;
 		return;
@@ -337,7 +355,7 @@ static void step_make(struct step *to, const struct step_event *e, const struct 
 {
 	uint64_t more = e->kind == STEP_SYSREG ? STEP_UNKNOWN : step_value(&e->more[0], m);
 
-	if (e->kind == STEP_KVM_EXIT && e->more[0].kind == FIELD_NUMBER && to->a != STEP_UNKNOWN)
+	if (e->kind == STEP_KVM_EXIT && e->more[0].end && to->a != STEP_UNKNOWN)
 		to->a = (uint32_t)to->a | more << 32;
 	else if (e->kind == STEP_SYSREG && to->a != STEP_UNKNOWN)
 		step_sysreg(to, e, m);
@@ -440,13 +458,13 @@ size_t steps_named(const struct steps *s, size_t input, const struct merge_recor
 	const struct step_event *e = id < in->n ? &in->events[id] : NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; e && i < ARRAY_SIZE(e->more) && e->more[i].size; i += 2) {
+	for (size_t i = 0; e && i < STEP_NAMED && e->names[i].kind != FIELD_NONE; i++) {
 		const uint8_t *name, *slash;
 		uint64_t pid = step_value(&e->more[i], m);
 		size_t len;
 
 		if (!pid || pid > INT32_MAX ||
-		    field_load_bytes(&e->more[i + 1], m->data, m->len, &name, &len) != 1)
+		    field_load_bytes(&e->names[i], m->data, m->len, &name, &len) != 1)
 			continue;
 		len = strnlen((const char *)name, len);
 		slash = e->exec ? memrchr(name, '/', len) : NULL;
