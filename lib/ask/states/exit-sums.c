@@ -225,8 +225,7 @@ static int exits_step(struct exits *e, const struct step *s)
 		return 0;
 	}
 	if (s->kind == STEP_HYP_ENTER) {
-		if (e->faults)
-			exits_call(e, s);
+		exits_call(e, s);
 		return 0;
 	}
 	ret = exits_vcpu_of(e, s, &vcpu);
@@ -279,7 +278,8 @@ static int exits_first(void *ctx, struct pass_run *run)
 	if (e->to && run->records->n)
 		tally_begin(e->to, run->records->v[0].ts);
 	for (const struct step *s = run->steps, *end = s + run->n_steps; s < end && !ret; s++)
-		if (STEP_SET(s->kind) & (EXITS_EVENTS | STEPS_LOSSES))
+		if (STEP_SET(s->kind) & (EXITS_EVENTS | STEPS_LOSSES) &&
+		    (s->kind != STEP_HYP_ENTER || e->faults))
 			ret = exits_step(e, s);
 	return ret;
 }

@@ -93,8 +93,8 @@ struct state_input {
 	bool x86;
 	bool without_reasons; /* hyp_exit without a reason was seen */
 	struct state_input *host;
-	uint64_t kinds;			     /* which were seen; STEP_SET(kind) */
-	uint8_t buffer[STEP_KINDS];	     /* where first: the same events in another buffer add nothing */
+	uint64_t kinds;		    /* which were seen; STEP_SET(kind) */
+	uint8_t buffer[STEP_KINDS]; /* where first: in another buffer they add nothing; not seen: none's */
 	uint64_t live[STATE_BUFFERS_MAX];    /* last step */
 	unsigned int gaps[FAMILIES];	     /* CPUs with a gap */
 	uint32_t streams[STATE_BUFFERS_MAX]; /* CPUs that still give records */
@@ -132,7 +132,7 @@ struct states {
 	uint64_t from, now;
 	uint64_t cause_bound; /* of the time of what changes now: as a span's */
 	uint16_t cause_input; /* the input of that */
-	bool amend; /* what is shown replaces the open span, if that began at amend_from or later */
+	bool amend;	      /* what is shown replaces the open span, if that began at amend_from or later */
 	uint64_t amend_from;
 	struct arena arena;
 	struct arena owners; /* not beside what changes: listeners read them meanwhile */

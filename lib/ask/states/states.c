@@ -15,6 +15,7 @@ static void input_begin(const struct states *st, struct state_input *in, const s
 
 	in->in = of;
 	in->index = (uint16_t)(in - st->in);
+	memset(in->buffer, STATE_BUFFERS_MAX, sizeof(in->buffer));
 	in->over_at = in->covered_to = UINT64_MAX;
 	in->widest = of->time.shift.bounds || !of->guest ? filetime_widest_bound(&of->time) : UINT64_MAX;
 	in->x86 = exit && tep_find_field(exit, "exit_reason");
@@ -184,8 +185,9 @@ static int state_loss(struct states *st, struct state_input *in, uint8_t buffer,
 }
 
 /* Inlined into both callers: there are millions of steps. */
-static int step_take(struct states *st, const struct step *s, uint64_t raw) __attribute__((always_inline));
-static inline int step_take(struct states *st, const struct step *s, uint64_t raw)
+static int step_take(struct states *st, const struct step *s, const uint64_t *raw)
+	__attribute__((always_inline));
+static inline int step_take(struct states *st, const struct step *s, const uint64_t *raw)
 {
 	uint8_t buffer = buffer_of(s->buffer);
 	uint64_t kind = STEP_SET(s->kind);
@@ -199,10 +201,10 @@ static inline int step_take(struct states *st, const struct step *s, uint64_t ra
 		state_tracks_give(st);
 	in->live[buffer] = st->now;
 	if (kind & STATES_STEPS) { /* of the buffer in which such events were seen first */
-		if (!(in->kinds & kind))
-			state_learn(st, in, s->kind, buffer);
-		if (in->buffer[s->kind] != buffer)
+		if (in->buffer[s->kind] != buffer && in->kinds & kind)
 			return 0;
+		if (in->buffer[s->kind] != buffer)
+			state_learn(st, in, s->kind, buffer);
 	} else if (!(kind & STEPS_LOSSES)) {
 		return 0;
 	}
@@ -210,7 +212,7 @@ static inline int step_take(struct states *st, const struct step *s, uint64_t ra
 	if (kind & STATE_HYP_KINDS)
 		st->cause_bound = (s->ts - (uint64_t)in->in->time.add) % STATE_HYP_STEP ? 0 : STATE_HYP_STEP;
 	else
-		st->cause_bound = in->bound = in->in->guest ? filetime_bound(&in->in->time, raw) : 0;
+		st->cause_bound = in->bound = in->in->guest ? filetime_bound(&in->in->time, *raw) : 0;
 	if (kind & STEPS_LOSSES)
 		return state_loss(st, in, buffer, s);
 	c = state_cpu_of(st, in, s->cpu);
@@ -226,7 +228,7 @@ static inline int step_take(struct states *st, const struct step *s, uint64_t ra
 		state_hyp_step(st, c, s);
 		return st->error;
 	}
-	if (state_seen_hyp(c->in) && (c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD))
+	if ((c->hyp == HYP_UNKNOWN || c->hyp == HYP_UNTOLD) && state_seen_hyp(in))
 		state_hyp_is_host(st, c);
 	if (kind & STATE_SCHED_KINDS)
 		state_sched_step(st, c, s);
@@ -237,7 +239,7 @@ static inline int step_take(struct states *st, const struct step *s, uint64_t ra
 
 int states_step(struct states *st, const struct step *s, uint64_t raw)
 {
-	return step_take(st, s, raw);
+	return step_take(st, s, &raw);
 }
 
 void states_until(struct states *st, uint64_t ts)
@@ -272,7 +274,7 @@ int states_run(void *states, struct pass_run *run)
 		if (st->without_reasons && s->at > shown)
 			records_show(st, &records->v[shown], s->at - shown);
 		shown = s->at;
-		ret = step_take(st, s, records->v[shown].raw);
+		ret = step_take(st, s, &records->v[s->at].raw);
 	}
 	records_show(st, &records->v[shown], records->n - shown);
 	if (records->n)
@@ -396,8 +398,9 @@ static struct state_sum total_part(const struct states *st, struct state_total *
 	return (struct state_sum){ ns, 1, undecided < ns ? undecided : ns };
 }
 
-/* The same by causes, and by what stole. */
-static int total_detail(struct state_total *t, bool causes, const struct state_span *s, struct state_sum part)
+/* The same by causes, and by what stole. Not inlined: most spans do not need it. */
+static __attribute__((noinline)) int total_detail(struct state_total *t, bool causes,
+						  const struct state_span *s, struct state_sum part)
 {
 	if (causes) {
 		const struct state_cause cause = {
