@@ -95,10 +95,9 @@ int guests_ask_begin(struct session_guests *all)
 {
 	int ret = workers_new(&all->workers, all->n);
 
-	if (ret)
-		return ret;
-	workers_begin(all->workers, ask_guest, all);
-	return 0;
+	if (!ret)
+		workers_begin(all->workers, ask_guest, all);
+	return ret;
 }
 
 void guests_ask_clocks(struct session_guests *all)

@@ -172,28 +172,21 @@ static int check_by_events(const struct guest_clock *c, struct sync_result *r)
 	if (!c->e.host || !c->e.host->windows.n || !g->n_cpus)
 		return 0;
 	ret = sync_input_make(&in, &c->e, &pids);
-	if (ret)
-		goto out;
 	/* Threads that the probe did not see. */
-	for (size_t i = 0; i < in.n_cpus; i++) {
+	for (size_t i = 0; !ret && i < in.n_cpus; i++) {
 		const struct sync_vcpu one = { .cpu = in.cpus[i].cpu, .pid = in.pids[i] };
 		bool there = !one.pid;
 
 		for (size_t k = 0; k < r->n_vcpus && !there; k++)
 			there = r->vcpus[k].cpu == one.cpu;
-		if (!there && array_push(&r->vcpus, &r->n_vcpus, &one, sizeof(one))) {
-			ret = -ENOMEM;
-			goto out;
-		}
+		if (!there)
+			ret = array_push(&r->vcpus, &r->n_vcpus, &one, sizeof(one));
 	}
-	ret = sync_time_shift(r, 0, g->cpus[g->n_cpus - 1].cpu + 1, &shift);
-	if (ret)
-		goto out;
-	ret = sync_check(&in, r, r, &shift, &found);
+	ret = ret ?: sync_time_shift(r, 0, g->cpus[g->n_cpus - 1].cpu + 1, &shift) ?:
+		     sync_check(&in, r, r, &shift, &found);
 	r->events = found.events;
 	r->outside = found.outside;
 	r->worst = found.worst;
-out:
 	offset_shift_release(&shift);
 	free(pids);
 	return ret;

@@ -297,11 +297,9 @@ static int prepare_remote(struct session *s, struct buffer_plan *hyp)
 		const struct event_plan *e = &hyp->events[i];
 
 		/* its events can only be switched on and off */
-		if (!e->filter && !e->triggers.n)
-			continue;
-		log_err(s->log, "-e %s: the hypervisor's events take no %s", e->name,
-			e->filter ? "filter (-f)" : "trigger (-R)");
-		ret = -EINVAL;
+		if (e->filter || e->triggers.n)
+			ret = log_fail(s->log, -EINVAL, "-e %s: the hypervisor's events take no %s", e->name,
+				       e->filter ? "filter (-f)" : "trigger (-R)");
 	}
 	ret = ret ?: remote_setup(s->remote, hyp, s->plan->take_over);
 	if (ret && s->plan->best_effort) {
@@ -338,8 +336,7 @@ static int prepare_host(struct session *s, const struct buffer_plan *b)
 	if (ret)
 		return ret;
 	ret = b->joined ? instance_join(i) : instance_setup(i);
-	if (!ret)
-		ret = host_open(&h, undo_dirfd(s->undo), b->name, i->path, i->clock, s->log);
+	ret = ret ?: host_open(&h, undo_dirfd(s->undo), b->name, i->path, i->clock, s->log);
 	if (ret) {
 		instance_free(i);
 		return ret;
@@ -385,10 +382,9 @@ static int prepare_hosts(struct session *s)
 
 		if (!is_recorded(s->plan, i))
 			continue;
-		if (s->n_tracks ==
-		    SESSION_BUFFERS_MAX - 2) { /* the profile and the hypervisor are still to come */
+		/* the profile and the hypervisor are still to come */
+		if (s->n_tracks == SESSION_BUFFERS_MAX - 2)
 			return log_fail(s->log, -E2BIG, "more than %d buffers", SESSION_BUFFERS_MAX);
-		}
 		ret = prepare_host(s, b);
 		if (ret)
 			return ret;

@@ -97,11 +97,8 @@ int rotate_started(struct session *s)
 		return 0;
 	instance_file(r->dump_on, path, "trace_pipe");
 	r->dump_on_fd = openat(undo_dirfd(s->undo), path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (r->dump_on_fd < 0) {
-		int ret = -errno;
-
-		return log_fail_errno(s->log, ret, "cannot open %s", path);
-	}
+	if (r->dump_on_fd < 0)
+		return log_fail_errno(s->log, -errno, "cannot open %s", path);
 	return instance_start(r->dump_on);
 }
 

@@ -402,12 +402,10 @@ int session_write(struct session *s, const char *output)
 	snprintf(s->summary->output, sizeof(s->summary->output), "%s", path ?: "");
 	spool_free_reserve(s->spool);
 	ret = marks_join(s->spool, s->log) ?: spool_repair(s->spool, s->log) ?: dat_from_spool(s->spool, &fo);
-	if (ret) {
+	if (ret)
 		snprintf(s->summary->kept, sizeof(s->summary->kept), "%s", spool_dir(s->spool));
-		goto out;
-	}
-	s->summary->file_bytes = !path || stat(path, &st) ? 0 : (uint64_t)st.st_size;
-out:
+	else
+		s->summary->file_bytes = !path || stat(path, &st) ? 0 : (uint64_t)st.st_size;
 	free(path);
 	return ret;
 }
