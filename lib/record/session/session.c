@@ -312,6 +312,12 @@ static int stop_track(struct session *s, size_t i)
 	return t->source->ops->stop(t->source) ?: ret;
 }
 
+/* All is stopped and drained, whatever fails; the first error counts. */
+static int first_error(int ret, int error)
+{
+	return ret ?: error;
+}
+
 /*
  * The hypervisor is switched on first and off last. The host is not drained in between: hypervisor
  * events of that time would have no host events.
@@ -319,32 +325,25 @@ static int stop_track(struct session *s, size_t i)
 int session_drain(struct session *s)
 {
 	size_t hosts = host_tracks(s);
-	int ret = 0, error;
+	int ret = 0;
 
 	rings_tracing(s->rings, false);
-	for (size_t i = 0; i < hosts; i++) {
-		error = stop_track(s, i);
-		ret = ret ?: error;
-	}
-	error = rings_stop(s->rings);
-	ret = ret ?: error;
-	error = session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS);
-	ret = ret ?: error;
+	for (size_t i = 0; i < hosts; i++)
+		ret = first_error(ret, stop_track(s, i));
+	ret = first_error(ret, rings_stop(s->rings));
+	ret = first_error(ret, session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS));
 	clock_sampler_stop(s->guests.clocks);
-	for (size_t i = hosts; i < s->n_tracks; i++) {
-		error = stop_track(s, i);
-		ret = ret ?: error;
-	}
+	for (size_t i = hosts; i < s->n_tracks; i++)
+		ret = first_error(ret, stop_track(s, i));
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		struct source *source = s->tracks[i].source;
+		int error = recorder_finish(s->recorder, source, DRAIN_TIMEOUT_MS);
 
-		error = recorder_finish(s->recorder, source, DRAIN_TIMEOUT_MS);
 		if (error == -ETIMEDOUT)
 			log_err(s->log, "%s: the buffer does not run empty; the rest is lost", source->path);
 		ret = ret ?: error;
 	}
-	error = collect_wall(s->spool);
-	return ret ?: error;
+	return first_error(ret, collect_wall(s->spool));
 }
 
 int session_keep_stats(struct session *s)
