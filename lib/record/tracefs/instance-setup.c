@@ -95,9 +95,7 @@ static int put_everywhere(struct instance *i, const struct event_plan *e, const 
 	for (size_t n = 0; !ret && n < matches->n; n++)
 		ret = strchr(matches->v[n], '/') ? strlist_add(&events, matches->v[n])
 						 : events_of(i, matches->v[n], "*", &events);
-	if (ret)
-		goto out;
-	for (size_t n = 0; n < events.n; n++) {
+	for (size_t n = 0; !ret && n < events.n; n++) {
 		int (*put)(struct undo *, const char *, const char *) = trigger ? undo_add : undo_write;
 		int one = put(i->undo, instance_file(i, path, "events/%s/%s", events.v[n], what), value);
 		if (one == -EEXIST && trigger) {
@@ -115,7 +113,6 @@ static int put_everywhere(struct instance *i, const struct event_plan *e, const 
 				  value, why, NULL);
 		ret = why;
 	}
-out:
 	strlist_release(&events);
 	return ret;
 }
@@ -156,9 +153,7 @@ static int setup_one_event(struct instance *i, const struct strlist *systems, co
 	bool path = strchr(e->name, '/'); /* "../kvm" would be found */
 	int ret = path ? 0 : match_name(i, systems, e->name, &m);
 
-	if (ret)
-		goto out;
-	if (!m.n) {
+	if (!ret && !m.n) {
 		bool go_on = i->o.plan->ignore_event_errors || i->o.plan->best_effort;
 
 		ret = e->optional || go_on ? 0 : -ENOENT;
@@ -166,9 +161,8 @@ static int setup_one_event(struct instance *i, const struct strlist *systems, co
 			log_msg(i->o.log, go_on ? LOG_WARN : LOG_ERROR,
 				"-e %s: no such event or system in %s%s (see trace-cmd list -e)", e->name,
 				*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
-		goto out;
 	}
-	if (e->filter && !e->negate)
+	if (!ret && e->filter && !e->negate)
 		ret = put_everywhere(i, e, &m, false, e->filter);
 	for (size_t n = 0; !ret && n < e->triggers.n; n++)
 		ret = put_everywhere(i, e, &m, true, e->triggers.v[n]);
@@ -184,7 +178,6 @@ static int setup_one_event(struct instance *i, const struct strlist *systems, co
 			instance_complain(i, grave ? LOG_ERROR : LOG_WARN, file, value, ret, NULL);
 		ret = grave ? ret : 0;
 	}
-out:
 	strlist_release(&m);
 	return ret;
 }
@@ -395,9 +388,9 @@ static int setup_quiet(struct instance *i)
 	if (ret)
 		return ret;
 	ret = undo_poke(i->undo, instance_file(i, trace, "trace"), "");
-	if (ret)
-		log_err(i->o.log, "cannot clear '%s': %s%s", trace, strerror(-ret), instance_hint(ret));
-	return ret;
+	return ret ? log_fail(i->o.log, ret, "cannot clear '%s': %s%s", trace, strerror(-ret),
+			      instance_hint(ret))
+		   : 0;
 }
 
 /*
@@ -461,13 +454,12 @@ static int setup_options(struct instance *i)
 			instance_file(i, path, "options/%s", name + 2);
 			value = "0";
 		}
-		if (!strchr(name, '/') && instance_has(i, path)) {
+		if (!strchr(name, '/') && instance_has(i, path))
 			ret = instance_put(i, path, value, NULL);
-			continue;
-		}
-		log_err(i->o.log, "there is no option '%s' for %s%s in this kernel", name,
-			*i->buffer->name ? "the buffer " : "the top buffer", i->buffer->name);
-		ret = -ENOENT;
+		else
+			ret = log_fail(i->o.log, -ENOENT, "there is no option '%s' for %s%s in this kernel",
+				       name, *i->buffer->name ? "the buffer " : "the top buffer",
+				       i->buffer->name);
 	}
 	return ret;
 }

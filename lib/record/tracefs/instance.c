@@ -157,18 +157,15 @@ int instance_open(struct instance **out, struct undo *u, const struct buffer_pla
 	*i = (struct instance){ .undo = u, .buffer = b, .o = *o };
 	i->path = *b->name ? str_printf("instances/%s", b->name) : strdup(".");
 	ret = !i->path ? -ENOMEM : *b->name ? undo_mkdir(u, i->path) : 0;
-	if (ret && ret != -EEXIST) {
+	if (ret && ret != -EEXIST)
 		log_err(o->log, "cannot make the buffer 'instances/%s': %s%s", b->name, strerror(-ret),
 			instance_hint(ret));
-		goto fail;
-	}
-	ret = undo_lock(u, i->path);
+	else
+		ret = undo_lock(u, i->path);
 	if (ret)
-		goto fail;
-	*out = i;
-	return 0;
-fail:
-	instance_free(i);
+		instance_free(i);
+	else
+		*out = i;
 	return ret;
 }
 
@@ -327,19 +324,14 @@ int instance_set_pids(struct instance *i, const struct strlist *pids, pid_t one)
 	if (one)
 		buf_printf(&list, "%d\n", (int)one);
 	ret = buf_str(&list) ? 0 : -ENOMEM;
-	if (ret)
-		goto out;
 	/* first: a child must not slip out between the two */
-	if (i->o.plan->follow_children)
+	if (!ret && i->o.plan->follow_children)
 		ret = instance_put_file(i, "options/event-fork", "1");
 	if (!ret && i->o.plan->follow_children && has_file(i, "options/function-fork"))
 		ret = instance_put_file(i, "options/function-fork", "1");
-	if (ret)
-		goto out;
-	ret = instance_put_list(i, "set_event_pid", buf_str(&list));
+	ret = ret ?: instance_put_list(i, "set_event_pid", buf_str(&list));
 	if (!ret && has_file(i, "set_ftrace_pid"))
 		ret = instance_put_list(i, "set_ftrace_pid", buf_str(&list));
-out:
 	buf_release(&list);
 	return ret;
 }

@@ -188,14 +188,12 @@ static int journal_add(struct journal *j, enum entry_op op, const char *path, co
 	}
 	buf_addstr(&line, "\n");
 	ret = buf_status(&line) ?: journal_keep(j, op, path, value, at);
-	if (ret)
-		goto out;
-	j->end += (off_t)line.len;
-	if (j->fd >= 0)
-		ret = write_all(j->fd, line.data, line.len);
-	if (ret)
-		journal_pop(j);
-out:
+	if (!ret) {
+		j->end += (off_t)line.len;
+		ret = j->fd < 0 ? 0 : write_all(j->fd, line.data, line.len);
+		if (ret)
+			journal_pop(j);
+	}
 	buf_release(&line);
 	return ret;
 }
@@ -230,9 +228,8 @@ static int undo_new(struct undo **out, const char *tracing_dir, const struct log
 		u->log = *log;
 	u->dirfd = open(tracing_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (u->dirfd < 0) {
-		ret = -errno;
-		log_err(log, "cannot open the tracing directory '%s': %s%s", tracing_dir, strerror(-ret),
-			ret == -EACCES || ret == -EPERM ? " (be root)" : "");
+		ret = log_fail(log, -errno, "cannot open the tracing directory '%s': %s%s", tracing_dir,
+			       strerror(errno), errno == EACCES || errno == EPERM ? " (be root)" : "");
 		undo_free(u);
 		return ret;
 	}
@@ -251,8 +248,7 @@ int undo_open(struct undo **out, const char *tracing_dir, int dirfd, const char 
 	if (journal) {
 		u->journal.fd = openat(dirfd, journal, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (u->journal.fd < 0) {
-			ret = -errno;
-			log_err(log, "cannot create the journal '%s': %s", journal, strerror(-ret));
+			ret = log_fail_errno(log, -errno, "cannot create the journal '%s'", journal);
 			undo_free(u);
 			return ret;
 		}
