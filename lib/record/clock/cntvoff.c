@@ -112,9 +112,8 @@ static int read_event(struct cntvoff_probe *p, int dirfd, const char *event)
 	snprintf(path, sizeof(path), "events/" GROUP "/%s/format", event);
 	ret = read_file_at(dirfd, path, TEXT_MAX, &text);
 	ret = ret ?: event_format_parse((char *)text.data, text.len, &f);
-	if (!ret)
-		ret = take_field(&f, "voff", 8, &p->cntvoff) ?: take_field(&f, "id", 4, &p->id) ?:
-		      take_field(&f, "vm", 4, &p->vm) ?: take_field(&f, "common_pid", 4, &p->pid);
+	ret = ret ?: take_field(&f, "voff", 8, &p->cntvoff) ?: take_field(&f, "id", 4, &p->id) ?:
+	      take_field(&f, "vm", 4, &p->vm) ?: take_field(&f, "common_pid", 4, &p->pid);
 	p->type = (uint16_t)f.id;
 	event_format_release(&f);
 	buf_release(&text);
@@ -138,10 +137,8 @@ int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *c
 		 "f:" GROUP "/%s kvm_timer_vcpu_load voff=vcpu->kvm->arch.timer_data.voffset "
 		 "id=vcpu->vcpu_id vm=vcpu->kvm->userspace_pid",
 		 event);
-	ret = undo_make_event(u, define);
-	if (ret)
-		goto out;
-	ret = read_event(p, dirfd, event) ?: page_layout_read(dirfd, "events/header_page", &p->layout);
+	ret = undo_make_event(u, define) ?: read_event(p, dirfd, event) ?:
+	      page_layout_read(dirfd, "events/header_page", &p->layout);
 	if (!ret && p->layout.size > PAGE_MAX)
 		ret = -EMSGSIZE;
 	if (ret)
@@ -240,11 +237,9 @@ int cntvoff_probe_drain(struct cntvoff_probe *p, struct cntvoff_log *log)
 		ret = cntvoff_log_load(log, l->time, l->vm, l->cntvoff, p->lost)
 			      ?: cntvoff_log_vcpu(log, l->vm, l->pid, l->id);
 	}
-	if (p->lost) {
-		/* Records of any VM are missing before those that come from now on. */
-		for (size_t i = 0; i < log->n_spans; i++)
-			log->spans[i].lossy = true;
-	}
+	/* Records of any VM are missing before those that come from now on. */
+	for (size_t i = 0; p->lost && i < log->n_spans; i++)
+		log->spans[i].lossy = true;
 	return ret;
 }
 
@@ -292,11 +287,8 @@ int cntvoff_tsc_read(const char *kvm_dir, uint64_t time, struct cntvoff_log *log
 static int take_sample(struct clock_sampler *c)
 {
 	struct counter_shot s;
-	int ret = counter_shoot(c->marks, &s);
+	int ret = counter_shoot(c->marks, &s) ?: counter_log_shot(&c->host, &s);
 
-	if (ret)
-		return ret;
-	ret = counter_log_shot(&c->host, &s);
 	if (ret || !c->tsc)
 		return ret;
 	pthread_mutex_lock(&c->lock);

@@ -337,10 +337,7 @@ int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 	if (ret)
 		goto out;
 	x.fd = remote_open_cpu(r, cpu, r->raw);
-	if (x.fd < 0)
-		ret = x.fd == -ENODEV || x.fd == -ENXIO ? 0 : x.fd;
-	else
-		ret = drain_pipe(&x, chunk);
+	ret = x.fd >= 0 ? drain_pipe(&x, chunk) : x.fd == -ENODEV || x.fd == -ENXIO ? 0 : x.fd;
 	lost = ret ? 0 : hyptext_pending_lost(x.text); /* after the last record */
 	d->stats->lost += lost;
 	ret = ret || !lost ? ret : page_write_lost(&x.out.w, lost);

@@ -147,9 +147,8 @@ static int fixup_format(struct spool_formats *f, const char *system, const struc
 	struct buf *b = &f->fixed[f->n_fixed++];
 	const char *print_fmt = memmem(t->data, t->len, head, strlen(head)), *why;
 	struct event_format e;
-	int ret;
+	int ret = print_fmt ? event_format_parse(t->data, t->len, &e) : -EBADMSG;
 
-	ret = print_fmt ? event_format_parse(t->data, t->len, &e) : -EBADMSG;
 	if (ret)
 		return ret == -ENOMEM ? ret : 0; /* anything else is kept as it is */
 	buf_add(b, t->data, (size_t)(print_fmt - t->data) + strlen(head));
@@ -402,13 +401,12 @@ static int add_kept_options(struct dat_job *j)
 
 static int add_clock(struct dat_job *j)
 {
-	const char *clock = spool_get(j->spool, "clock"), *name = spool_get(j->spool, "clock_name");
+	const char *clock = spool_get(j->spool, "clock");
+	const char *name = spool_get(j->spool, "clock_name") ?: clock ?: "";
 	int ret = clock ? dat_options_add_clock(&j->options, clock) : 0;
 
 	if (ret)
 		return ret;
-	if (!name)
-		name = clock ? clock : "";
 	/*
 	 * in sec.usec: stock shows ns of clocks it does not know as raw numbers ("realtime":
 	 * lib/convert/import/import.h)
@@ -429,15 +427,13 @@ static int add_procmaps_of(struct dat_job *j, const char *pid)
 
 	snprintf(name, sizeof(name), "procmaps.%.20s", pid);
 	ret = load_text(j, name, &maps, false);
-	if (ret)
-		goto out;
 	snprintf(name, sizeof(name), "proccomm.%.20s", pid);
-	ret = load_text(j, name, &comm, false);
-	if (ret || !maps.len || !buf_str(&comm))
-		goto out;
-	comm.data[strcspn((char *)comm.data, "\n")] = 0;
-	ret = dat_options_add_procmaps(&j->options, atoi(pid), (char *)comm.data, buf_str(&maps), maps.len);
-out:
+	ret = ret ?: load_text(j, name, &comm, false);
+	if (!ret && maps.len && buf_str(&comm)) {
+		comm.data[strcspn((char *)comm.data, "\n")] = 0;
+		ret = dat_options_add_procmaps(&j->options, atoi(pid), (char *)comm.data, buf_str(&maps),
+					       maps.len);
+	}
 	buf_release(&maps);
 	buf_release(&comm);
 	return ret;

@@ -231,15 +231,11 @@ int profile_switch(struct profile *p, bool on)
 {
 	int ret = 0;
 
-	for (unsigned int i = 0; i < p->n_rings; i++) {
-		int error = 0;
-
+	for (unsigned int i = 0; i < p->n_rings; i++)
 		if (p->rings[i] &&
-		    ioctl(p->rings[i]->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0)
-			error = -errno;
-
-		ret = ret ?: error;
-	}
+		    ioctl(p->rings[i]->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0 &&
+		    !ret)
+			ret = -errno;
 	return ret ? log_fail_errno(p->log, ret, "--profile: cannot be switched %s", on ? "on" : "off") : 0;
 }
 

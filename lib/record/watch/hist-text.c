@@ -96,7 +96,6 @@ int hist_text_read(const void *text, size_t len, int (*take)(void *ctx, const st
 
 			e.filtered = filtered;
 			ret = good ? take(ctx, &e) : 0;
-
 			if (ret)
 				return ret;
 			totals->bad += !good;

@@ -172,11 +172,8 @@ int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *
 	if (failed)
 		return log_fail(log, -EIO,
 				"the hypervisor's buffer is not as it was; run: hyptrace watch --restore");
-	if (ret == -EBUSY) {
-		h->missed++;
-		return 0;
-	}
-	return ret;
+	h->missed += ret == -EBUSY;
+	return ret == -EBUSY ? 0 : ret;
 }
 
 bool hyp_windows_mean(const struct hyp_windows *h, size_t reason, double *mean, double *error)
