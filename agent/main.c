@@ -312,17 +312,13 @@ static int enter_tracing_dir(struct agent *a)
 		return -ENOENT;
 	if (fake && *fake)
 		log_info(&a->log, "tracing directory %s (HYPTRACE_TRACING_DIR): a fake", fake);
-	if (chdir(dir) < 0 || faccessat(AT_FDCWD, "trace", F_OK, 0) < 0) {
-		ret = -errno;
-		log_err(&a->log, "cannot use the tracing directory '%s': %s", dir, strerror(errno));
-	}
+	if (chdir(dir) < 0 || faccessat(AT_FDCWD, "trace", F_OK, 0) < 0)
+		ret = log_fail_errno(&a->log, -errno, "cannot use the tracing directory '%s'", dir);
 	free(dir);
 	/* an initramfs may have none */
 	a->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (a->proc_fd < 0 && errno != ENOENT && !ret) {
-		ret = -errno;
-		log_err(&a->log, "cannot open /proc: %s", strerror(errno));
-	}
+	if (a->proc_fd < 0 && errno != ENOENT && !ret)
+		ret = log_fail_errno(&a->log, -errno, "cannot open /proc");
 	return ret;
 }
 
@@ -376,11 +372,9 @@ static int listen_at(struct agent *a)
 	if (fd < 0)
 		fd = transport_listen(&a->addr, BACKLOG, &a->addr.port);
 	transport_text(&a->addr, text, sizeof(text));
-	if (fd < 0) {
-		log_err(&a->log, "cannot listen on %s: %s%s", text, strerror(-fd),
-			fd == -EAFNOSUPPORT || fd == -ENODEV ? " (no vsock in this kernel?)" : "");
-		return fd;
-	}
+	if (fd < 0)
+		return log_fail(&a->log, fd, "cannot listen on %s: %s%s", text, strerror(-fd),
+				fd == -EAFNOSUPPORT || fd == -ENODEV ? " (no vsock in this kernel?)" : "");
 	a->listen_fd = fd;
 	log_info(&a->log, "listening on %s", text);
 	return 0;

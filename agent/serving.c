@@ -151,12 +151,12 @@ static int serve_requests(struct sync *s)
 	uint64_t taken;
 	uint16_t cpu;
 	struct msg m;
-	int ret;
+	int ret = 0;
 
 	s->fd = ports_accept(s->serving->ports, s->serving->n_streams, &w);
 	if (s->fd < 0)
 		return s->fd;
-	for (;;) {
+	while (!ret) {
 		int64_t ts = 0, offset = 0;
 		struct buf b = { 0 };
 		cpu_set_t set;
@@ -174,8 +174,6 @@ static int serve_requests(struct sync *s)
 			return ret == -ENODATA ? 0 : ret;
 		if (msg_sync_is(&sync, MSG_SYNC_COUNTER, MSG_COUNTER_ASK)) {
 			ret = sync_answer_counter(s, &sync, taken);
-			if (ret)
-				return ret;
 			continue;
 		}
 		if (msg_sync_is(&sync, MSG_SYNC_NONE, MSG_SYNC_STOP))
@@ -195,9 +193,8 @@ static int serve_requests(struct sync *s)
 				 cpu);
 		msg_add_ptp_offset(&b, ts, offset);
 		ret = sync_send(s, &b);
-		if (ret)
-			return ret;
 	}
+	return ret;
 }
 
 static void *sync_thread(void *arg)
