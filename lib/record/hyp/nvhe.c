@@ -581,7 +581,6 @@ static void start_new(struct nvhe *n, uint64_t raw, int vcpu)
 		decide(n, raw, CHANGE_ANY, vcpu);
 	else if (!placed) {
 		struct owner *o = vcpu ? vm_owner(n, vcpu) : NULL;
-		int64_t t;
 
 		/* The first record of all: nothing but bounds and pids help. */
 		n->cur = o && !o->doubtful ? o->vm : NULL;
@@ -591,8 +590,7 @@ static void start_new(struct nvhe *n, uint64_t raw, int vcpu)
 			if (n->vms[i].used && in_bounds(n, time_with(&n->vms[i], raw)))
 				n->cur = &n->vms[i];
 		if (!in_bounds(n, time_with(n->cur, raw))) {
-			t = n->from ? n->from : n->to;
-			n->cur = vm_new(n, nvhe_diff((uint64_t)t, raw));
+			n->cur = vm_new(n, nvhe_diff((uint64_t)(n->from ?: n->to), raw));
 			n->cur->guess = true;
 		}
 	}

@@ -44,7 +44,6 @@ static int rings_add(struct rings *r, const char *name, const char *path, struct
 		if ((unsigned char)*c < ' ')
 			*c = '?';
 	ret = g.name && g.path ? array_push(&r->v, &r->n, &g, sizeof(g)) : -ENOMEM;
-
 	if (ret) {
 		free(g.name);
 		free(g.path);
@@ -94,11 +93,11 @@ static int rings_find(struct rings *r)
 	}
 	for (size_t i = 0; i < r->o.named->n && !ret; i++)
 		ret = rings_add_named(r, r->o.named->v[i]);
-	if (!ret && !r->n) {
-		log_err(r->o.log, "--hypertrace: no VM here has an ivshmem-plain device with a file "
-				  "(hypertrace(7)); name it: --hypertrace=GUEST=FILE");
-		ret = -ENOENT;
-	}
+	if (!ret && !r->n)
+		ret = log_fail(
+			r->o.log, -ENOENT,
+			"--hypertrace: no VM here has an ivshmem-plain device with a file (hypertrace(7)); "
+			"name it: --hypertrace=GUEST=FILE");
 	for (size_t i = 0; i < r->n && !ret; i++) {
 		ret = ring_open(&r->v[i].ring, r->v[i].path);
 		if (ret)
