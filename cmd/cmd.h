@@ -180,10 +180,10 @@ opt_set set_agent_port;
 	OPT_JSON("for programs, as JSON: all rows, times in ns", AT(form)),                                  \
 		OPT_CSV("for programs, as CSV; each line begins with its table", AT(form)), OPT_FILES(AT)
 /*
- * Writes an answer, or a part of it, to standard output. 0 or -errno, logged; ends the program when
- * the reader has closed the pipe.
+ * Writes an answer, or a part of it, to standard output, and releases it. 0 or -errno, logged; ends the
+ * program when the reader has closed the pipe.
  */
-int print_answer(const struct buf *text, const struct log *log);
+int print_answer(struct buf *text, const struct log *log);
 /* After writing to standard output gave ret: the same of errors. Returns ret. */
 int stdout_written(int ret, const struct log *log);
 struct live;

@@ -195,12 +195,14 @@ int stdout_written(int ret, const struct log *log)
 	return ret ? log_fail_errno(log, ret, "cannot write the output") : 0;
 }
 
-int print_answer(const struct buf *text, const struct log *log)
+int print_answer(struct buf *text, const struct log *log)
 {
 	int ret = buf_status(text);
 
 	pager_start();
-	return stdout_written(ret ?: write_all(STDOUT_FILENO, text->data, text->len), log);
+	ret = ret ?: write_all(STDOUT_FILENO, text->data, text->len);
+	buf_release(text);
+	return stdout_written(ret, log);
 }
 
 int log_damage(const struct log *log, uint64_t places)
@@ -242,10 +244,8 @@ const char *size_text(uint64_t bytes, char *out, size_t size)
 	double v = (double)bytes;
 	size_t u = 0;
 
-	while (v >= 1024 && u < sizeof(units) - 2) {
+	for (; v >= 1024 && u < sizeof(units) - 2; u++)
 		v /= 1024;
-		u++;
-	}
 	snprintf(out, size, u && v < 10 ? "%.1f%c" : "%.0f%c", v, units[u]);
 	return out;
 }

@@ -314,11 +314,9 @@ static void diff_answer(struct diff *d, struct buf *out)
 	answer_table(d->out, "recordings", NULL, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < 2; i++) {
 		const struct series *s = i ? &d->b : &d->a;
-		const struct answer_cell cells[] = { CELL_WORD(i ? "B" : "A"),
-						     CELL_WORD((const char *)d->sides[i].data),
-						     CELL_N(s->to - s->from), CELL_N(s->lost) };
-
-		answer_row(d->out, cells);
+		answer_row(d->out, (struct answer_cell[]){ CELL_WORD(i ? "B" : "A"),
+							   CELL_WORD((const char *)d->sides[i].data),
+							   CELL_N(s->to - s->from), CELL_N(s->lost) });
 	}
 	answer_table_end(d->out);
 	for (size_t i = 0, n; i < d->n; i += n) {
@@ -367,16 +365,13 @@ static int diff_run(void *opts, const struct log *log)
 	struct buf sides[2] = { { 0 } }, out = { 0 };
 	int ret = diff_sides(&d->f.files, sides, log);
 
+	d->sides = sides;
+	ret = ret ?: diff_compare(d, log);
 	if (!ret) {
-		d->sides = sides;
-		ret = diff_compare(d, log);
-		if (!ret) {
-			diff_answer(d, &out);
-			ret = print_answer(&out, log) ?: log_damage(log, d->a.damaged + d->b.damaged);
-		}
-		diff_release(d);
-		buf_release(&out);
+		diff_answer(d, &out);
+		ret = print_answer(&out, log) ?: log_damage(log, d->a.damaged + d->b.damaged);
 	}
+	diff_release(d);
 	buf_release(&sides[0]);
 	buf_release(&sides[1]);
 	return ret;

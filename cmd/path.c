@@ -205,7 +205,6 @@ static int path_answer(struct path_job *j)
 		path_answer_write(&answer, j->f.form, &out);
 		ret = print_answer(&out, j->log);
 	}
-	buf_release(&out);
 	timeline_close(t);
 	path_texts_release(&j->texts);
 	return ret;

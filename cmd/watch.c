@@ -170,7 +170,6 @@ static int watch_print(struct watcher *w, const struct watch_opts *o, const stru
 						 below };
 	struct buf text = { 0 };
 	struct answer a;
-	int ret;
 
 	answer_begin(&a, o->form, &text);
 	answer_object(&a, "watch", own, ARRAY_SIZE(own),
@@ -183,9 +182,7 @@ static int watch_print(struct watcher *w, const struct watch_opts *o, const stru
 	watch_table_write(&a, w, "exits", "From an exit of a vCPU until it is entered again", WATCH_EXIT,
 			  exits, ARRAY_SIZE(exits));
 	answer_end(&a);
-	ret = print_answer(&text, log);
-	buf_release(&text);
-	return ret;
+	return print_answer(&text, log);
 }
 
 #define DUMP_FREE	  (1ull << 30) /* bytes that a dump leaves on the disk */
