@@ -72,18 +72,13 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a,
 	answer_table(a, "events", "Events, and how many of them are pairs", columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < n; i++) {
 		const struct latency_row *r = v[i];
-		struct answer_cell cells[] = { CELL_WORD(latency_row_name(l, r, key)),
-					       CELL_N(latency_begun(r, 2)),
-					       CELL_N(r->stages[1].n + r->undecided + r->lost + r->strays +
-						      r->doubtful),
-					       CELL_N(r->stages[1].n),
-					       CELL_N(r->undecided),
-					       CELL_N(r->lost),
-					       CELL_N(r->stopped[1] + r->refused),
-					       CELL_N(r->strays + r->doubtful),
-					       CELL_BOUND(r->bound) };
-
-		answer_row(a, cells);
+		answer_row(a,
+			   (struct answer_cell[]){
+				   CELL_WORD(latency_row_name(l, r, key)), CELL_N(latency_begun(r, 2)),
+				   CELL_N(r->stages[1].n + r->undecided + r->lost + r->strays + r->doubtful),
+				   CELL_N(r->stages[1].n), CELL_N(r->undecided), CELL_N(r->lost),
+				   CELL_N(r->stopped[1] + r->refused), CELL_N(r->strays + r->doubtful),
+				   CELL_BOUND(r->bound) });
 	}
 	answer_table_end(a);
 }
@@ -122,16 +117,11 @@ static void tables_chains(const struct latency_answer *l, struct answer *a,
 
 		for (size_t k = 0; k < l->q->plan.n_points; k++)
 			unrecorded += r->unrecorded[k];
-		struct answer_cell cells[] = { CELL_WORD(latency_row_name(l, r, key)),
-					       CELL_N(begun),
-					       CELL_N(complete),
-					       CELL_N(r->undecided),
-					       CELL_N(r->lost),
-					       CELL_N(begun - complete - r->undecided - r->lost - unrecorded),
-					       CELL_N(unrecorded),
-					       CELL_BOUND(r->bound) };
-
-		answer_row(a, cells);
+		answer_row(a, (struct answer_cell[]){
+				      CELL_WORD(latency_row_name(l, r, key)), CELL_N(begun), CELL_N(complete),
+				      CELL_N(r->undecided), CELL_N(r->lost),
+				      CELL_N(begun - complete - r->undecided - r->lost - unrecorded),
+				      CELL_N(unrecorded), CELL_BOUND(r->bound) });
 	}
 	answer_table_end(a);
 }
@@ -202,16 +192,13 @@ static void tables_worst(const struct latency_answer *l, struct answer *a)
 	for (size_t i = 0; i < l->found.n_worst; i++) {
 		const struct chain_event *v = w[i].v;
 		uint64_t bound = latency_bound(&v[0], &v[last]);
-		struct answer_cell cells[] = { CELL_N(i + 1),
-					       CELL_WORD(latency_row_name(l, &l->found.rows[w[i].row], key)),
-					       CELL_N(w[i].took),
-					       CELL_N(v[0].ts),
-					       CELL_N(v[last].ts),
-					       CELL_WORD(tables_place(l, v[0].input, v[0].cpu, from)),
-					       CELL_WORD(tables_place(l, v[last].input, v[last].cpu, to)),
-					       CELL_BOUND(bound) };
-
-		answer_row(a, cells);
+		answer_row(a, (struct answer_cell[]){
+				      CELL_N(i + 1),
+				      CELL_WORD(latency_row_name(l, &l->found.rows[w[i].row], key)),
+				      CELL_N(w[i].took), CELL_N(v[0].ts), CELL_N(v[last].ts),
+				      CELL_WORD(tables_place(l, v[0].input, v[0].cpu, from)),
+				      CELL_WORD(tables_place(l, v[last].input, v[last].cpu, to)),
+				      CELL_BOUND(bound) });
 	}
 	answer_table_end(a);
 }

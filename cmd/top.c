@@ -51,9 +51,7 @@ const struct opts_table top_table = {
 
 static void top_clock(void *ctx, const char *guest, int64_t offset, uint64_t bound)
 {
-	const struct answer_cell cells[] = { CELL_WORD(guest), CELL_N((uint64_t)offset), CELL_N(bound) };
-
-	answer_row(ctx, cells);
+	answer_row(ctx, (struct answer_cell[]){ CELL_WORD(guest), CELL_N((uint64_t)offset), CELL_N(bound) });
 }
 
 /* Appended to *text. */

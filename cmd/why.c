@@ -114,9 +114,9 @@ static void why_print_head(struct why_job *j)
 	const struct why_comparison *c = &j->c;
 	struct buf line = { 0 }, cause = { 0 };
 	char text[32];
-	size_t n = c->n_all, tail;
+	/* a percentile with enough instances */
+	size_t n = c->n_all, tail = n > WHY_TAIL_MIN ? 100 * (n - WHY_TAIL_MIN) / n : 0;
 
-	tail = n > WHY_TAIL_MIN ? 100 * (n - WHY_TAIL_MIN) / n : 0; /* a percentile with enough instances */
 	if (c->stands_out) {
 		for (size_t i = 0; i < c->n && c->v[i].share >= WHY_NAMED; i++)
 			buf_printf(&line, "%s%.0f %% %s", i ? ", " : "", c->v[i].share * 100,
@@ -249,18 +249,11 @@ static void why_print_examples(struct why_job *j)
 			answer_note(a, "   %s", buf_str(&path));
 			answer_note(a, "   %s", buf_str(&report));
 		} else {
-			const struct answer_cell cells[] = {
-				CELL_N(n),
-				CELL_N(one->to - one->from),
-				CELL_N(one->from),
-				CELL_N(one->to),
-				CELL_WORD(buf_str(&what)),
-				CELL_N(r->example_ns),
-				CELL_WORD(buf_str(&path)),
-				CELL_WORD(buf_str(&report)),
-			};
-
-			answer_row(a, cells);
+			answer_row(a,
+				   (struct answer_cell[]){
+					   CELL_N(n), CELL_N(one->to - one->from), CELL_N(one->from),
+					   CELL_N(one->to), CELL_WORD(buf_str(&what)), CELL_N(r->example_ns),
+					   CELL_WORD(buf_str(&path)), CELL_WORD(buf_str(&report)) });
 		}
 		buf_release(&path);
 		buf_release(&report);
@@ -426,10 +419,8 @@ static int why_run(void *opts, const struct log *log)
 
 	j->log = log;
 	snprintf(j->p, sizeof(j->p), "p%.6g", j->tail * 100);
-	if (!ret) {
-		ret = why_answer(j, &out, &damaged) ?: print_answer(&out, log);
-		buf_release(&out);
-	}
+	ret = ret ?: why_answer(j, &out, &damaged) ?: print_answer(&out, log);
+	buf_release(&out);
 	return log_damage(log, damaged) ?: ret;
 }
 
