@@ -31,9 +31,8 @@ static bool in_ticks(const struct offsets_guest *g)
 
 static int add_encoded(struct dat_options *o, uint16_t id, struct buf *b)
 {
-	int ret = buf_status(b);
+	int ret = buf_status(b) ?: dat_options_add(o, id, b->data, b->len);
 
-	ret = ret ?: dat_options_add(o, id, b->data, b->len);
 	buf_release(b);
 	return ret;
 }
@@ -114,21 +113,16 @@ static int write_guest_file(const struct sync_job *job, const struct offsets_gue
 	struct buf bytes = { 0 };
 	int ret = keep_options(job, g->file, &o);
 
-	if (ret)
-		goto out;
 	offset_shift_encode(&g->file->time.shift, &bytes); /* handle_sync's */
-	ret = add_encoded(&o, DAT_TIME_SHIFT, &bytes);
-	if (ret)
-		goto out;
+	ret = add_encoded(&o, DAT_TIME_SHIFT, &bytes) ?: ret;
 	/* the guest's times, shifted, are the host's: shown in seconds if those are, by the same rate */
-	ret = filetime_read(&host, job->found.host->reader, 0, NULL);
-	if (ret)
-		goto out;
-	if (host.seconds)
-		ret = dat_options_add_tsc2nsec(&o, host.mult ? host.mult : 1, host.tsc_shift, 0);
-	filetime_release(&host);
+	ret = ret ?: filetime_read(&host, job->found.host->reader, 0, NULL);
+	if (!ret) {
+		if (host.seconds)
+			ret = dat_options_add_tsc2nsec(&o, host.mult ? host.mult : 1, host.tsc_shift, 0);
+		filetime_release(&host);
+	}
 	ret = ret ?: write_file(job, g->file, &o, "offsets");
-out:
 	dat_options_release(&o);
 	return ret;
 }
@@ -301,7 +295,6 @@ static int sync_answer(const struct sync_job *job, enum answer_form form)
 	};
 	struct buf text = { 0 };
 	struct answer a;
-	int ret;
 
 	answer_begin(&a, form, &text);
 	a.indented = true;
@@ -330,9 +323,7 @@ static int sync_answer(const struct sync_job *job, enum answer_form form)
 	}
 	answer_table_end(&a);
 	answer_end(&a);
-	ret = print_answer(&text, job->log);
-	buf_release(&text);
-	return ret;
+	return print_answer(&text, job->log);
 }
 
 /* ---- --plot: the range of the offsets over time ---- */
