@@ -84,8 +84,8 @@ const struct opts_table export_table = {
 #ifndef HYPTRACE_CTF
 static int ctf_missing(struct export_job *job, const char *dir, const struct log *log)
 {
-	log_err(log, "this hyptrace was built without babeltrace2's library, so it cannot write CTF");
-	return -ENOSYS;
+	return log_fail(log, -ENOSYS,
+			"this hyptrace was built without babeltrace2's library, so it cannot write CTF");
 }
 #define export_ctf ctf_missing
 #endif
@@ -124,9 +124,7 @@ static int export_watch(struct export_opts *o)
 	o->stop_fd = stop_signals();
 	o->job.progress = export_progress;
 	o->job.progress_ctx = o;
-	if (o->stop_fd < 0)
-		log_err(o->log, "cannot watch for signals: %s", errno_text(o->stop_fd));
-	return o->stop_fd < 0 ? o->stop_fd : 0;
+	return o->stop_fd < 0 ? log_fail_errno(o->log, o->stop_fd, "cannot watch for signals") : 0;
 }
 
 #define DESC_MAX (16u << 20)
@@ -253,8 +251,8 @@ static int export_tables(struct export_opts *o)
 
 static int export_tables(struct export_opts *o)
 {
-	log_err(o->log, "this hyptrace was built without libsqlite3, so it cannot write tables");
-	return -ENOSYS;
+	return log_fail(o->log, -ENOSYS,
+			"this hyptrace was built without libsqlite3, so it cannot write tables");
 }
 
 #endif
@@ -262,14 +260,11 @@ static int export_tables(struct export_opts *o)
 static int export_form(struct export_opts *o, const struct mark_desc *desc, int fd)
 {
 	struct stat st;
-	int ret;
+	/* into a file only: who reads from a pipe has the terminal */
+	int ret = !fstat(fd, &st) && S_ISREG(st.st_mode) ? export_watch(o) : 0;
 
 	o->job.fd = fd;
-	/* into a file only: who reads from a pipe has the terminal */
-	ret = !fstat(fd, &st) && S_ISREG(st.st_mode) ? export_watch(o) : 0;
-	if (ret)
-		return ret;
-	ret = o->perfetto ? export_perfetto(&o->job, desc, o->log) : export_json(&o->job);
+	ret = ret ?: o->perfetto ? export_perfetto(&o->job, desc, o->log) : export_json(&o->job);
 	progress_end(o->log->ctx);
 	return ret;
 }
@@ -312,11 +307,9 @@ static int export_files(void *opts, const struct log *log)
 	struct export_opts *o = opts;
 	struct mark_desc *desc = NULL;
 	struct siphash_key key = { 0 };
-	int ret = 0;
+	int ret = o->anonymize ? anonymize_key(&key, o->anonymize, log) : 0;
 
 	o->log = log;
-	if (o->anonymize)
-		ret = anonymize_key(&key, o->anonymize, log);
 	o->job.key = o->anonymize ? &key : NULL;
 	ret = ret ?: desc_read(o->desc, &desc, log) ?: command_files(&o->f, 0, &o->job.in, log);
 	ret = ret ?: export_to(o, desc);
