@@ -341,8 +341,7 @@ static int flame_write_svg(struct flame_command *c, int fd)
 			buf_printf(&about, "; %s", c->notes.v[i]);
 	p.about = buf_str(&about);
 	ret = p.title && p.about ? flame_svg(&p, &out, &hidden) : -ENOMEM;
-	if (!ret)
-		ret = write_all(fd, out.data, out.len);
+	ret = ret ?: write_all(fd, out.data, out.len);
 	if (!ret && hidden)
 		log_info(c->log, "%llu frames are too narrow to be drawn", (unsigned long long)hidden);
 	buf_release(&about);

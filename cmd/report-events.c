@@ -49,10 +49,8 @@ static size_t digits_count(uint64_t v)
 {
 	size_t n = 1;
 
-	while (v >= 10) {
-		v /= 10;
+	for (; v >= 10; v /= 10)
 		n++;
-	}
 	return n;
 }
 
@@ -101,10 +99,8 @@ static char *lay_wall(char *at, const struct report *r, const struct input *in, 
 	utc += r->o->nanoseconds ? 0 : 500;
 	seconds = (time_t)(utc / 1000000000);
 	at += strftime(at, 32, "%FT%T.", gmtime_r(&seconds, &day));
-	if (r->o->nanoseconds)
-		at = lay_digits(at, utc % 1000000000, 9);
-	else
-		at = lay_digits(at, utc % 1000000000 / 1000, 6);
+	at = r->o->nanoseconds ? lay_digits(at, utc % 1000000000, 9)
+			       : lay_digits(at, utc % 1000000000 / 1000, 6);
 	*at++ = 'Z';
 	return at;
 }

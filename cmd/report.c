@@ -486,12 +486,11 @@ static int take_color(void *ctx, const struct opt *o, const char *arg, struct op
 	r->color = COLOR_ALWAYS;
 	if (!arg)
 		return 0;
-	for (int i = 0; i < (int)ARRAY_SIZE(names); i++) {
-		if (strcmp(arg, names[i]))
-			continue;
-		r->color = (enum report_color)i;
-		return 0;
-	}
+	for (int i = 0; i < (int)ARRAY_SIZE(names); i++)
+		if (!strcmp(arg, names[i])) {
+			r->color = (enum report_color)i;
+			return 0;
+		}
 	return opts_wrong(err, o, arg, "not auto, always or never");
 }
 
