@@ -239,10 +239,9 @@ static int compact_waking(struct bundle *b, struct pft_cpu *c, struct pft_item *
 
 static int compact_event(struct bundle *b, struct pft_item *item)
 {
-	struct pft_cpu *c;
 	int ret;
+	struct pft_cpu *c = pft_cpu(b->m, b->s, false, (unsigned int)b->cpu, &ret);
 
-	c = pft_cpu(b->m, b->s, false, (unsigned int)b->cpu, &ret);
 	if (!c)
 		return ret;
 	if (b->lost[0])

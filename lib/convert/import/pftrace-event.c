@@ -110,10 +110,9 @@ static int event_write(struct pft *p, struct pft_machine *m, struct pft_source *
 {
 	uint16_t type = (uint16_t)k->id;
 	struct pft_record r;
-	struct pft_cpu *c;
 	int ret = 0;
+	struct pft_cpu *c = pft_cpu(m, s, k->is_hyp, cpu, &ret);
 
-	c = pft_cpu(m, s, k->is_hyp, cpu, &ret);
 	if (!c)
 		return ret;
 	if (k->is_switch)

@@ -165,10 +165,9 @@ static int packet_parse(struct packet *k, struct cursor c)
 /* Of a source of ftrace events. */
 static int packet_events(struct pft *p, struct pft_machine *m, const struct packet *k)
 {
-	struct pft_source *s;
 	int ret;
+	struct pft_source *s = pft_source(p, m, (uint32_t)k->sequence, &ret);
 
-	s = pft_source(p, m, (uint32_t)k->sequence, &ret);
 	if (!s)
 		return ret;
 	if (k->cleared)
@@ -274,10 +273,9 @@ static int packets_unpack(struct pft *p, const struct packet *k)
 {
 	struct buf trace = { 0 };
 	struct wire_field f;
-	struct cursor c;
 	int ret = k->zip.number ? unzip_packets(&k->zip, &trace) : unzstd_packets(&k->zstd, &trace);
+	struct cursor c = cursor_at(trace.data, trace.len);
 
-	c = cursor_at(trace.data, trace.len);
 	while (!ret && (ret = wire_next(&c, &f)) == 1)
 		ret = f.number == TRACE_PACKET && f.is_bytes ? packet_or_bad(p, wire_message(&f), false) : 0;
 	buf_release(&trace);
@@ -349,7 +347,6 @@ static int read_input(struct pft *p)
 	if (in && !fstat(fileno(in), &from) && !stat(o->output, &to) && same_file(&from, &to))
 		ret = -EINVAL;
 	ret = ret ?: read_trace(p, in, &packets);
-
 	if (ret == -EINVAL) {
 		log_err(o->log, "'%s' is the input: name another file with -o", o->output);
 	} else if (ret == -EBADMSG && packets) {
