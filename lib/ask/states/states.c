@@ -398,9 +398,8 @@ static struct state_sum total_part(const struct states *st, struct state_total *
 	return (struct state_sum){ ns, 1, undecided < ns ? undecided : ns };
 }
 
-/* The same by causes, and by what stole. Not inlined: most spans do not need it. */
-static __attribute__((noinline)) int total_detail(struct state_total *t, bool causes,
-						  const struct state_span *s, struct state_sum part)
+/* The same by causes, and by what stole. */
+static int total_detail(struct state_total *t, bool causes, const struct state_span *s, struct state_sum part)
 {
 	if (causes) {
 		const struct state_cause cause = {
