@@ -47,7 +47,7 @@ if command -v Xvfb xdotool kernelshark setpriv >/dev/null && [ -e "$build/plugin
 	chmod a+rwx "$tmp/home"
 	mkfifo "$tmp/display"
 	exec 7<>"$tmp/display"
-	Xvfb -displayfd 7 -screen 0 1024x768x24 -nolisten tcp >/dev/null 2>&1 &
+	Xvfb -displayfd 7 -noreset -screen 0 1024x768x24 -nolisten tcp >/dev/null 2>&1 &
 	xvfb=$!
 	read -r -t 60 display <&7
 	export DISPLAY=:$display

@@ -23,7 +23,7 @@ chmod -R a+rX "$tmp"
 
 mkfifo "$tmp/display"
 exec 7<>"$tmp/display"
-Xvfb -displayfd 7 -screen 0 1440x2040x24 -fbdir "$tmp/screen" -nolisten tcp >"$tmp/xvfb" 2>&1 &
+Xvfb -displayfd 7 -noreset -screen 0 1440x2040x24 -fbdir "$tmp/screen" -nolisten tcp >"$tmp/xvfb" 2>&1 &
 xvfb=$!
 read -r -t 60 display <&7 || skip_all "Xvfb does not start: $(tail -n 1 "$tmp/xvfb")"
 export DISPLAY=:$display
