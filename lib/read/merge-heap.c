@@ -159,12 +159,15 @@ static void stream_stamp(struct stream *s)
 	s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
 }
 
-/* To the next of s->v (there is one) whose event is wanted, or to the last of them. */
-static inline void stream_forward(struct stream *s)
+/* The next of s->v behind ev (there is one) whose event is wanted, or the last of them. */
+static inline const struct page_event *stream_forward(const struct stream *s, const struct page_event *ev)
 {
+	const struct page_event *last = s->v + s->n - 1;
+
 	do
-		s->i++;
-	while (s->events && s->i + 1 < s->n && !stream_wants(s, &s->v[s->i]));
+		ev++;
+	while (s->events && ev < last && !stream_wants(s, ev));
+	return ev;
 }
 
 /* Those in s->v are used up. */
@@ -231,7 +234,7 @@ static int stream_step(struct merge *m, struct stream *s)
 	if (s->i + 1 >= s->n) {
 		ret = stream_more(m, s);
 	} else {
-		stream_forward(s);
+		s->i = (size_t)(stream_forward(s, &s->v[s->i]) - s->v);
 		stream_stamp(s);
 	}
 	if (s->pauses)
@@ -366,9 +369,7 @@ static void run_fill_simple(struct merge_run *run, struct stream *s, const struc
 						.data = ev->data,
 						.len = (uint32_t)ev->len,
 						.bits = stream };
-		do
-			ev++;
-		while (s->events && ev < before && !stream_wants(s, ev));
+		ev = stream_forward(s, ev);
 	} while (ev < before && rec < last && ev->ts + add < until);
 	s->i = (size_t)(ev - s->v);
 	s->raw = ev->ts;
