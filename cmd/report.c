@@ -214,6 +214,8 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 	case REPORT_FORMATS:
 		return info_formats(r, f, out);
 	case REPORT_FUNCTIONS:
+		if (tepfile_functions(f->in->tep))
+			return -ENOMEM;
 		tep_print_funcs(f->in->tep);
 		return 0;
 	case REPORT_PAGE_SIZE:

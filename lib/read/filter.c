@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Compiles filters and applies them to records; libtraceevent only names tasks and functions. */
 #include "read/filter.h"
+#include "read/tepfile.h"
 
 #include "base/array.h"
 #include "base/field.h"
@@ -276,8 +277,7 @@ static uint32_t filter_compile_str(struct filter_compiler *c, const struct tep_f
 		t.load = field_load(field);
 	} else if (field->event && field->flags & (TEP_FIELD_IS_POINTER | TEP_FIELD_IS_LONG)) {
 		t.of = FILTER_OF_FUNCTION;
-		/* its table of functions is made by the first who asks: before there are threads */
-		tep_find_function(c->f->parsed->tep, 0);
+		c->status = c->status ?: tepfile_functions(c->f->parsed->tep);
 	}
 	return filter_add_test(c, &t);
 }

@@ -100,7 +100,7 @@ static void input_release(struct input *in)
 	free(in->known);
 	free(in->machine);
 	plugins_unload(in->plugins, in->tep);
-	tep_free(in->tep);
+	tepfile_release(in->tep);
 	filetime_release(&in->time);
 	reader_close(in->reader);
 	fd_close(&in->fd);
@@ -257,11 +257,11 @@ const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *
 	if (last->id != INPUTS_ID)
 		return NULL;
 	all = last->context;
-	pthread_mutex_lock(&tep_lock); /* libtraceevent sorts the symbols when the first one is asked for */
+	pthread_mutex_lock(&tep_lock);
 	for (size_t i = 0; i < all->n; i++)
 		if (all->v[i].tep == event->tep)
 			guest = inputs_guest(all, &all->v[i], tep_data_pid(event->tep, record), &vcpu);
-	func = guest ? tep_find_function(guest->tep, *val) : NULL;
+	func = guest && !tepfile_functions(guest->tep) ? tep_find_function(guest->tep, *val) : NULL;
 	if (func)
 		*val = tep_find_function_address(guest->tep, *val);
 	pthread_mutex_unlock(&tep_lock);

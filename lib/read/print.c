@@ -45,8 +45,6 @@ int print_open(struct print **out, const struct inputs *in, bool raw)
 
 		one->in = &in->v[p->n];
 		names_init(&one->names, one->in->tep);
-		/* sorts the symbols, which every thread may ask for */
-		tep_find_function(one->in->tep, 0);
 		one->ways = calloc(one->in->n_known + 1, sizeof(*one->ways));
 		if (!one->ways)
 			goto fail;
@@ -100,7 +98,7 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	if (!one->ways[r->id]) {
 		w = calloc(1, sizeof(*w));
 		if (!w || (!p->raw && text_compile(&w->text, r->event->event, w->why) == -ENOMEM) ||
-		    (!w->text && padded_init(&p->own.room))) {
+		    (!w->text && (padded_init(&p->own.room) || tepfile_functions(one->in->tep)))) {
 			free(w);
 			return -ENOMEM;
 		}

@@ -4,6 +4,8 @@
 #include "read/tepfile.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sys/queue.h>
 
 #include "file/dat/format.h"
 #include "base/cursor.h"
@@ -142,6 +144,63 @@ static int add_printk(struct tep_handle *tep, const char *line, size_t len)
 	return ret;
 }
 
+/* Files whose functions nobody has asked for: a kernel has some 200,000, most answers show none. */
+struct functions {
+	struct tep_handle *tep;
+	const struct dat_text *text;
+	LIST_ENTRY(functions) others;
+};
+static LIST_HEAD(functions_head, functions) functions_left;
+static pthread_mutex_t functions_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int functions_leave(struct tep_handle *tep, const struct dat_text *text)
+{
+	struct functions *f = malloc(sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	*f = (struct functions){ .tep = tep, .text = text };
+	pthread_mutex_lock(&functions_lock);
+	LIST_INSERT_HEAD(&functions_left, f, others);
+	pthread_mutex_unlock(&functions_lock);
+	return 0;
+}
+
+/* With the lock. NULL: they are known already, or tep has no file. */
+static struct functions *functions_take(const struct tep_handle *tep)
+{
+	struct functions *f;
+
+	for (f = LIST_FIRST(&functions_left); f && f->tep != tep; f = LIST_NEXT(f, others))
+		;
+	if (f)
+		LIST_REMOVE(f, others);
+	return f;
+}
+
+int tepfile_functions(struct tep_handle *tep)
+{
+	struct functions *f;
+	int ret = 0;
+
+	pthread_mutex_lock(&functions_lock);
+	f = functions_take(tep);
+	if (f)
+		ret = tepfile_text(tep, f->text, tep_parse_kallsyms);
+	tep_find_function(tep, 0); /* sorts them: later calls only read */
+	pthread_mutex_unlock(&functions_lock);
+	free(f);
+	return ret;
+}
+
+void tepfile_release(struct tep_handle *tep)
+{
+	pthread_mutex_lock(&functions_lock);
+	free(functions_take(tep));
+	pthread_mutex_unlock(&functions_lock);
+	tep_free(tep);
+}
+
 int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t *failed,
 		 const struct log *log)
 {
@@ -160,7 +219,7 @@ int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t 
 	tep_set_cpus(tep, (int)cpus);
 	tep_parse_header_page(tep, (char *)info->header_page.data, info->header_page.len, 8);
 	ret = tepfile_formats(tep, info, failed, log);
-	ret = ret ?: tepfile_text(tep, &info->kallsyms, tep_parse_kallsyms);
+	ret = ret ?: functions_leave(tep, &info->kallsyms);
 	while (!ret && cursor_line(&printk, &line, &len))
 		ret = memchr(line, 0, len) ? 0 : add_printk(tep, line, len);
 	return ret ?: tepfile_text(tep, &info->cmdlines, tep_parse_saved_cmdlines);

@@ -10,8 +10,9 @@
 
 /*
  * Gives libtraceevent what a trace.dat says about its records: the page header,
- * event formats, symbols, printk formats and tasks' names. Plugins, and handlers
- * of the caller's, are to be registered before: libtraceevent looks for them as it parses.
+ * event formats, printk formats and tasks' names. Plugins, and handlers of the caller's, are to be
+ * registered before: libtraceevent looks for them as it parses. info outlives tep, which tepfile_release
+ * frees.
  *
  * Nothing in it is trusted: formats that libtraceevent could not print soundly are
  * refused (file/dat/print-format.c), which the log says: their records print as their fields,
@@ -19,6 +20,12 @@
  */
 int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t *failed,
 		 const struct log *log);
+/*
+ * Lets libtraceevent know the file's functions, once. To be called before tep_find_function() is: the first
+ * call of that sorts those that are known then, and threads may ask for others' names from then on. -ENOMEM.
+ */
+int tepfile_functions(struct tep_handle *tep);
+void tepfile_release(struct tep_handle *tep);
 
 /*
  * libtraceevent reads fields and strings without asking where the record ends: it

@@ -157,7 +157,7 @@ static void text_pointer_add(struct text_build *b, const struct text_conversion 
 	p->value = value;
 	p->offset = what == 'F' || what == 'S';
 	if (what != 'p')
-		tep_find_function(b->p->event->tep, 0); /* sorts the symbols, while nobody else asks */
+		b->ret = b->ret ?: tepfile_functions(b->p->event->tep);
 }
 
 static void text_string_add(struct text_build *b, const struct text_conversion *c)
@@ -332,13 +332,12 @@ static bool text_plugin(struct text_build *b, const char *file)
 
 	if (answer == EVENT_TEXT_ALONE)
 		text_refuse(b, "handler of %s", file);
-	if (answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_TRY)
+	if (answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_TRY) {
 		b->p->handler = b->p->event->handler;
-	if (answer != EVENT_TEXT_ALONE) {
-		/* makes libtraceevent fill its caches, since the first use is not thread-safe */
-		tep_find_function(b->p->event->tep, 0);
-		tep_data_pid(b->p->event->tep, &record);
+		b->ret = b->ret ?: tepfile_functions(b->p->event->tep);
 	}
+	if (answer != EVENT_TEXT_ALONE) /* libtraceevent fills its cache: the first use is not thread-safe */
+		tep_data_pid(b->p->event->tep, &record);
 	for (size_t i = 0; answer == EVENT_TEXT_ROWS && i < n && !b->ret; i++)
 		text_row_add(b, &rows[i]);
 	return answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_ROWS;

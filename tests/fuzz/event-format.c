@@ -314,7 +314,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tepfile_load(tep, &info, &failed, NULL))
 		abort();
 	print_records(tep, &c, &room);
-	tep_free(tep);
+	tepfile_release(tep);
 	for (int i = 0; i < EVENTS; i++)
 		buf_release(&texts[i]);
 	return 0;

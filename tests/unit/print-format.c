@@ -228,7 +228,7 @@ static void rig_load(struct rig *r, const char *system, const char *format, cons
 static void rig_release(struct rig *r)
 {
 	padded_release(&r->room);
-	tep_free(r->tep);
+	tepfile_release(r->tep);
 }
 
 /* Of the start of what it prints, which may be long. */

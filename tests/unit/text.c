@@ -43,7 +43,7 @@ static void judge_file(struct judge *j, const char *path, bool with_plugins)
 
 	if (fd < 0 || reader_open(&r, fd, NULL))
 		fail_msg("cannot read %s", path);
-	assert_int_equal(tepfile_load(tep, reader_info(r), &failed, NULL), 0);
+	assert_int_equal(tepfile_load(tep, reader_info(r), &failed, NULL) ?: tepfile_functions(tep), 0);
 	for (int i = 0; i < tep_get_events_count(tep); i++) {
 		struct tep_event *e = tep_get_event(tep, i);
 
@@ -51,7 +51,7 @@ static void judge_file(struct judge *j, const char *path, bool with_plugins)
 			j->wrong++;
 	}
 	plugins_unload(plugins, tep);
-	tep_free(tep);
+	tepfile_release(tep);
 	reader_close(r);
 	close(fd);
 }
@@ -74,6 +74,32 @@ static void test_files(void **state)
 		}
 	assert_int_equal(j.wrong, 0);
 	judge_release(&j);
+}
+
+/* A file's functions are libtraceevent's only once somebody asks for them, and each file has its own. */
+static void test_functions(void **state)
+{
+	static const char one[] = "ffff000000001000 T one\nffff000000002000 T end\n";
+	const struct reader_info info = { .page_size = 4096, .kallsyms = { one, sizeof(one) - 1 } };
+	const struct reader_info none = { .page_size = 4096 };
+	struct tep_handle *asked = tep_alloc(), *other = tep_alloc(), *empty = tep_alloc();
+	size_t failed;
+
+	(void)state;
+	tep_set_loglevel(TEP_LOG_NONE);
+	assert_int_equal(tepfile_load(asked, &info, &failed, NULL), 0);
+	assert_int_equal(tepfile_load(other, &info, &failed, NULL), 0);
+	assert_int_equal(tepfile_load(empty, &none, &failed, NULL), 0);
+	for (int i = 0; i < 2; i++) /* a second call does nothing */
+		assert_int_equal(tepfile_functions(asked), 0);
+	assert_int_equal(tepfile_functions(empty), 0);
+	assert_string_equal(tep_find_function(asked, 0xffff000000001010), "one");
+	assert_int_equal(tep_find_function_address(asked, 0xffff000000001010), 0xffff000000001000);
+	assert_null(tep_find_function(other, 0xffff000000001010));
+	assert_null(tep_find_function(empty, 0xffff000000001010));
+	tepfile_release(asked);
+	tepfile_release(other);
+	tepfile_release(empty);
 }
 
 /* ---- made-up formats ------------------------------------------------------------------ */
@@ -344,8 +370,10 @@ static void test_threads(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases), cmocka_unit_test(test_refused), cmocka_unit_test(test_tasks),
-		cmocka_unit_test(test_named), cmocka_unit_test(test_threads), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_cases),	  cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_tasks),	  cmocka_unit_test(test_named),
+		cmocka_unit_test(test_threads),	  cmocka_unit_test(test_files),
+		cmocka_unit_test(test_functions),
 	};
 	glob_t found;
 	int ret;

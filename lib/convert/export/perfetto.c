@@ -434,8 +434,8 @@ static int perfetto_open(struct perfetto *p)
 		host = 0;
 	for (size_t i = 0; i < n; i++) {
 		p->machines[i] = i == host ? 0 : (uint32_t)i + 1;
-		/* its first use sorts libtraceevent's functions: the others may be anywhere */
-		tep_find_function(p->job->in->v[i].tep, 0);
+		if (tepfile_functions(p->job->in->v[i].tep))
+			return -ENOMEM;
 	}
 	return steps_open(&p->meanings, p->job->in)
 		       ?: gaps_open(&p->gaps, p->job->timeline)
