@@ -148,7 +148,11 @@ opt_set set_part;
 		    .min = 1, .max = UINT64_MAX)
 /* Before commands run: files of guests that are not named stay unopened, as trace-cmd has it. */
 void guests_want(bool wanted);
-enum { COMMAND_UNLOADED = 1 << 16 }; /* the caller has settings to make before it loads formats and plugins */
+enum {
+	COMMAND_UNLOADED = 1 << 16, /* the caller has settings to make before it loads formats and plugins */
+	COMMAND_NO_TEXTS = 1 << 17, /* it prints no events: plugins are not loaded */
+	COMMAND_FLAGS = COMMAND_UNLOADED | COMMAND_NO_TEXTS
+};
 /*
  * Opens a command's files with their formats and plugins, adds those of their guests, and corrects times as
  * *times has it (NULL: neither).

@@ -134,7 +134,7 @@ int command_open(struct hyptrace **files, const struct strlist *paths, unsigned 
 		 const struct times_opts *times, const struct log *log)
 {
 	struct hyptrace_open_opts opts = { .size = sizeof(opts),
-					   .flags = flags & ~(unsigned int)COMMAND_UNLOADED,
+					   .flags = flags & ~(unsigned int)COMMAND_FLAGS,
 					   .log = handle_log_to,
 					   .log_ctx = (void *)log };
 	int ret;
@@ -150,6 +150,8 @@ int command_open(struct hyptrace **files, const struct strlist *paths, unsigned 
 		filetime_set_hz(&handle_inputs(*files)->v[i].time, times->hz);
 	if (!ret && times)
 		handle_read_part(*files, &times->time);
+	for (size_t i = 0; !ret && flags & COMMAND_NO_TEXTS && i < handle_inputs(*files)->n; i++)
+		tep_set_flag(handle_inputs(*files)->v[i].tep, TEP_DISABLE_PLUGINS);
 	return ret || flags & COMMAND_UNLOADED ? ret : handle_load(*files);
 }
 

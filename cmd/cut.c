@@ -50,7 +50,7 @@ static int cut_files(void *opts, const struct log *log)
 	struct strlist made = { 0 };
 	const struct inputs *in;
 	uint64_t from, to, first, last, per = 0, damaged = 0; /* damaged pages are copied as they are */
-	int ret = command_files(&o->f, 0, &in, log);
+	int ret = command_files(&o->f, COMMAND_NO_TEXTS, &in, log);
 
 	if (ret)
 		goto out;

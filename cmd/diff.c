@@ -65,7 +65,7 @@ static int diff_read(struct diff *d, struct series *s, const struct buf *side, c
 	const char *names = (const char *)side->data;
 	struct hyptrace *files = NULL;
 	struct strlist list = { 0 };
-	int ret = diff_files(names, &list) ?: command_open(&files, &list, 0, &d->f.times, log);
+	int ret = diff_files(names, &list) ?: command_open(&files, &list, COMMAND_NO_TEXTS, &d->f.times, log);
 
 	if (!ret) {
 		d->ticks |= inputs_in_ticks(handle_inputs(files));

@@ -430,7 +430,7 @@ static int flame_run(void *opts, const struct log *log)
 {
 	struct flame_command *c = opts;
 	size_t hosts = 0;
-	int ret = command_files(&c->f, 0, &c->in, log);
+	int ret = command_files(&c->f, COMMAND_NO_TEXTS, &c->in, log);
 
 	c->log = log;
 	/* each file that is no guest's begins a recording */

@@ -412,7 +412,7 @@ static int stat_read(struct stat_run *r)
 	int ret = desc_read(r->o->desc, &r->desc, r->log);
 
 	r->needs = stat_needs(r->o);
-	ret = ret ?: command_open(&r->files, &r->o->f.files, 0, &r->o->f.times, r->log);
+	ret = ret ?: command_open(&r->files, &r->o->f.files, COMMAND_NO_TEXTS, &r->o->f.times, r->log);
 	ret = ret ?: reading_open(&r->own, handle_inputs(r->files), r->desc, r->log);
 	return ret ?: stat_open_parts(r, &r->own) ?: reading_run(&r->own);
 }

@@ -415,7 +415,7 @@ static int why_run(void *opts, const struct log *log)
 	struct why_job *j = opts;
 	struct buf out = { 0 };
 	uint64_t damaged = 0;
-	int ret = command_files(&j->f, 0, &j->in, log);
+	int ret = command_files(&j->f, COMMAND_NO_TEXTS, &j->in, log);
 
 	j->log = log;
 	snprintf(j->p, sizeof(j->p), "p%.6g", j->tail * 100);
