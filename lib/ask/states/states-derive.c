@@ -26,12 +26,15 @@ static void track_doubt_held(const struct states *st, struct state_track *t)
 
 #define HOLDING_ROOM 1024
 
-void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to)
+static void input_covered(const struct states *st, const struct state_input *in, uint64_t *from, uint64_t *to)
 {
-	const struct state_input *in = &st->in[input];
-
 	*from = in->covered_from;
 	*to = in->covered_to < st->now ? in->covered_to : st->now;
+}
+
+void states_covered(const struct states *st, size_t input, uint64_t *from, uint64_t *to)
+{
+	input_covered(st, &st->in[input], from, to);
 }
 
 void states_cover(struct states *st)
@@ -57,11 +60,12 @@ int states_tell(const struct states *st, const struct state_span *span)
 	return ret;
 }
 
-static void track_give(struct states *st, struct state_span *span)
+/* span: one of the track's. */
+static void track_give(struct states *st, const struct state_track *t, struct state_span *span)
 {
 	if (st->error)
 		return;
-	states_covered(st, span->owner->input, &span->covered_from, &span->covered_to);
+	input_covered(st, t->in, &span->covered_from, &span->covered_to);
 	if (st->spans)
 		buf_add(st->spans, span, sizeof(*span));
 	else
@@ -71,7 +75,7 @@ static void track_give(struct states *st, struct state_span *span)
 static void track_give_held(struct states *st, struct state_track *t)
 {
 	if (t->held.owner)
-		track_give(st, &t->held);
+		track_give(st, t, &t->held);
 	t->held.owner = NULL;
 }
 
@@ -87,7 +91,7 @@ static void track_emit(struct states *st, struct state_track *t, uint64_t to, ui
 	span->to_bound = bound;
 	span->lost = span->state == STATE_UNKNOWN && lost && lost >= span->from;
 	if (t->owner->kind != STATE_OF_GUEST_TASK) {
-		track_give(st, span);
+		track_give(st, t, span);
 		return;
 	}
 	track_give_held(st, t);
@@ -117,24 +121,9 @@ void state_tracks_give(struct states *st)
 	}
 }
 
-void state_view_set(struct state_span *to, const struct state_span *v)
+static bool view_same(const struct state_view *a, const struct state_view *b)
 {
-	to->state = v->state;
-	to->by = v->by;
-	to->cpu = v->cpu;
-	to->other = v->other;
-	to->other_input = v->other_input;
-	to->coarse = v->coarse;
-	to->why = v->why;
-	to->reason = v->reason;
-	to->class = v->class;
-}
-
-static bool view_same(const struct state_span *a, const struct state_span *b)
-{
-	return a->state == b->state && a->by == b->by && a->why == b->why && a->coarse == b->coarse &&
-	       a->cpu == b->cpu && a->other == b->other && a->other_input == b->other_input &&
-	       a->reason == b->reason && a->class == b->class;
+	return !((a->v[0] ^ b->v[0]) | (a->v[1] ^ b->v[1]) | (a->v[2] ^ b->v[2]) | (a->v[3] ^ b->v[3]));
 }
 
 void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_span *v)
@@ -147,14 +136,14 @@ void state_track_cut(struct states *st, struct state_track *t, uint64_t at, cons
 	s->from_bound = t->sure > s->from ? t->sure - s->from : 0;
 	if (s->from_bound < st->cause_bound)
 		s->from_bound = st->cause_bound;
-	state_view_set(s, v);
+	s->view = v->view;
 }
 
 static void track_show(struct states *st, struct state_track *t, const struct state_span *v)
 {
 	if (st->amend && t->open.from >= st->amend_from)
-		state_view_set(&t->open, v);
-	else if (!view_same(&t->open, v))
+		t->open.view = v->view;
+	else if (!view_same(&t->open.view, &v->view))
 		state_track_cut(st, t, st->now, v);
 	else if (st->cause_input == t->owner->input)
 		track_doubt_held(st, t);
@@ -393,7 +382,7 @@ void state_vcpu_settle(struct states *st, struct state_vcpu *v)
 	/* nobody wants its states, and no guest's tasks have them */
 	if (!v->track.on && !st->n_streams)
 		return;
-	state_view_set(&view, &unknown_view);
+	view.view = unknown_view.view;
 	if (inside) /* the hypervisor's events outweigh all others */
 		c = on;
 	v->track.sure = 0;
@@ -435,7 +424,7 @@ void state_task_settle(struct states *st, struct state_task *t)
 	struct state_span view;
 
 	if (t->track) {
-		state_view_set(&view, v ? &v->track.open : &unknown_view);
+		view.view = v ? v->track.open.view : unknown_view.view;
 		t->track->sure = v && t->sure < v->track.sure ? v->track.sure : t->sure;
 		view.cpu = t->cpu ? t->cpu->number : STATE_NO_CPU;
 		switch (t->run) {
@@ -471,15 +460,15 @@ void state_vcpu_doubt(struct state_vcpu *v)
 {
 	struct state_task *t = v->guest ? v->guest->task : NULL;
 
-	state_view_set(&v->track.open, &unknown_view);
+	v->track.open.view = unknown_view.view;
 	if (t && t->track && t->run == RUN_ON)
-		state_view_set(&t->track->open, &unknown_view);
+		t->track->open.view = unknown_view.view;
 }
 
 void state_task_doubt(struct state_task *t)
 {
 	if (t->track)
-		state_view_set(&t->track->open, &unknown_view);
+		t->track->open.view = unknown_view.view;
 	if (t->vcpu)
 		state_vcpu_doubt(t->vcpu);
 }
@@ -540,7 +529,7 @@ void state_track_end(struct states *st, struct state_track *t)
 	track_doubt_held(st, t);
 	track_emit(st, t, until, 0);
 	track_doubt_held(st, t);
-	state_view_set(&t->open, &unknown_view);
+	t->open.view = unknown_view.view;
 	if (until > t->open.from) {
 		t->open.from = until;
 		t->open.from_bound = 0;

@@ -390,7 +390,7 @@ void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s
 	case STEP_VCPU_WAKEUP:
 		/* a wait of s->a ns is over: what was shown since its begin, if nothing else came in between
 		 */
-		state_view_set(&wait, &v->track.open);
+		wait.view = v->track.open.view;
 		from = s->a < st->now ? st->now - s->a : 0;
 		if (v->kvm != KVM_OUT || !v->halts || from < v->track.open.from ||
 		    (wait.state != STATE_HOST && wait.state != STATE_OUTSIDE))

@@ -172,12 +172,7 @@ static inline bool state_seen_hyp(const struct state_input *in)
 	return in->kinds & STATE_HYP_KINDS;
 }
 
-/*
- * states-derive.c. A view is a span without its ends: state, by, coarse, cpu, why, reason, class, other,
- * other_input. Copies it alone.
- */
-void state_view_set(struct state_span *to, const struct state_span *view);
-/* Ends the open span at `at` and opens the next one there, with that view. */
+/* states-derive.c. Ends the open span at `at` and opens the next one there, with that view. */
 void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_span *v);
 /* The task that woke it, which is known at the end of a sleep, and whether that is still coarse. */
 void state_track_woken(struct state_track *t, int32_t pid, uint16_t input, bool coarse);

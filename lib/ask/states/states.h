@@ -77,24 +77,33 @@ struct state_owner {
 
 struct state_span {
 	const struct state_owner *owner; /* good until states_close */
-	/* one after the other without gaps, so that few copies are needed of these (state_view_set) */
-	enum state state;
-	enum state by; /* STATE_STOLEN: the vCPU's state; else STATE_UNKNOWN */
-	uint32_t cpu;  /* of the owner's machine (of a vCPU: the host's), where it ran last */
-	/*
-	 * A task of other_input. PREEMPTED (or stolen by it): had the CPU; RUNNABLE: had it at first. HALTED,
-	 * BLOCKED and SLEEPING: the waker, 0: an interrupt on an idle CPU. STATE_NO_TASK: not known.
-	 */
-	int32_t other;
-	uint16_t other_input;
-	bool coarse; /* see above: the files show no more */
-	/*
-	 * Why: of STATE_HYP and FIRMWARE the reason of the STEP_HYP_ENTER or STEP_HYP_EXIT that `why` names;
-	 * of HOST, VMM, HALTED, BLOCKED, PREEMPTED, WAKING and OUTSIDE that of the last STEP_KVM_EXIT (or
-	 * STEP_USER_EXIT of a VMM). STEP_NONE: not known. Also when stolen by them. See states_reason.
-	 */
-	uint8_t why; /* enum step_kind */
-	uint64_t reason, class;
+	union {
+		struct {
+			uint8_t state; /* enum state */
+			uint8_t by;    /* STATE_STOLEN: the vCPU's state; else STATE_UNKNOWN */
+			bool coarse;   /* see above: the files show no more */
+			/*
+			 * Why: of STATE_HYP and FIRMWARE the reason of the STEP_HYP_ENTER or STEP_HYP_EXIT that
+			 * `why` names; of HOST, VMM, HALTED, BLOCKED, PREEMPTED, WAKING and OUTSIDE that of the
+			 * last STEP_KVM_EXIT (or STEP_USER_EXIT of a VMM). STEP_NONE: not known. Also when stolen
+			 * by them. See states_reason.
+			 */
+			uint8_t why;  /* enum step_kind */
+			uint32_t cpu; /* of the owner's machine (of a vCPU: the host's), where it ran last */
+			/*
+			 * A task of other_input. PREEMPTED (or stolen by it): had the CPU; RUNNABLE: had it at
+			 * first. HALTED, BLOCKED and SLEEPING: the waker, 0: an interrupt on an idle CPU.
+			 * STATE_NO_TASK: not known.
+			 */
+			int32_t other;
+			uint16_t other_input;
+			uint16_t unused; /* 0 */
+			uint64_t reason, class;
+		};
+		struct state_view {
+			uint64_t v[4];
+		} view; /* all of these */
+	};
 	uint64_t from, to; /* ns of the host's clock; from < to */
 	/*
 	 * Greatest errors of from and to, ns; UINT64_MAX: not known. 0 between events of one clock. Events
