@@ -260,7 +260,7 @@ static int latency_files(void *opts, const struct log *log)
 	struct latency *found = NULL;
 	struct latency_answer l = { .q = &o->q, .rows = o->rows ? (size_t)o->rows : SIZE_MAX };
 	uint64_t damaged = 0;
-	int ret = command_files(&o->f, 0, &l.in, log);
+	int ret = command_files(&o->f, o->worst ? 0 : COMMAND_NO_TEXTS, &l.in, log);
 
 	if (!ret) {
 		latency_question_open(&o->q, l.in);

@@ -83,16 +83,16 @@ struct state_span {
 			uint8_t by;    /* STATE_STOLEN: the vCPU's state; else STATE_UNKNOWN */
 			bool coarse;   /* see above: the files show no more */
 			/*
-			 * Why: of STATE_HYP and FIRMWARE the reason of the STEP_HYP_ENTER or STEP_HYP_EXIT that
-			 * `why` names; of HOST, VMM, HALTED, BLOCKED, PREEMPTED, WAKING and OUTSIDE that of the
-			 * last STEP_KVM_EXIT (or STEP_USER_EXIT of a VMM). STEP_NONE: not known. Also when stolen
-			 * by them. See states_reason.
+			 * Why: of STATE_HYP and FIRMWARE the reason of the STEP_HYP_ENTER or STEP_HYP_EXIT
+			 * that `why` names; of HOST, VMM, HALTED, BLOCKED, PREEMPTED, WAKING and OUTSIDE that
+			 * of the last STEP_KVM_EXIT (or STEP_USER_EXIT of a VMM). STEP_NONE: not known. Also
+			 * when stolen by them. See states_reason.
 			 */
 			uint8_t why;  /* enum step_kind */
 			uint32_t cpu; /* of the owner's machine (of a vCPU: the host's), where it ran last */
 			/*
-			 * A task of other_input. PREEMPTED (or stolen by it): had the CPU; RUNNABLE: had it at
-			 * first. HALTED, BLOCKED and SLEEPING: the waker, 0: an interrupt on an idle CPU.
+			 * A task of other_input. PREEMPTED (or stolen by it): had the CPU; RUNNABLE: had it
+			 * at first. HALTED, BLOCKED and SLEEPING: the waker, 0: an interrupt on an idle CPU.
 			 * STATE_NO_TASK: not known.
 			 */
 			int32_t other;
@@ -111,7 +111,7 @@ struct state_span {
 	 * to - to_bound.
 	 */
 	uint64_t from_bound, to_bound;
-	bool lost; /* STATE_UNKNOWN: events of its machine were lost meanwhile */
+	bool lost;			   /* STATE_UNKNOWN: events of its machine were lost meanwhile */
 	uint64_t covered_from, covered_to; /* states_covered() so far */
 };
 
