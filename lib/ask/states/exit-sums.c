@@ -71,7 +71,8 @@ static int exits_vcpu_of(struct exits *e, const struct step *s, size_t *index)
 {
 	uint32_t buffer = gaps_buffer(&e->gaps, s->stream);
 	uint32_t hash = exits_hash(s);
-	struct exits_vcpu *v;
+	struct exits_vcpu v;
+	struct exits_now *now;
 
 	*index = map_find(&e->by_thread, hash, exits_same_vcpu, e->vcpus, s);
 	if (*index != MAP_NONE)
@@ -82,13 +83,15 @@ static int exits_vcpu_of(struct exits *e, const struct step *s, size_t *index)
 		e->cut.vcpus++;
 		return 0;
 	}
-	v = &e->vcpus[e->n];
-	*v = (struct exits_vcpu){ .input = s->input, .pid = s->pid };
-	v->of = input_vcpu(&e->in->v[s->input], s->pid, &v->guest);
-	e->now[e->n].buffer = buffer;
-	exits_forget(&e->now[e->n]);
-	*index = e->n++;
-	return map_insert(&e->by_thread, hash, *index) ?: 1;
+	v = (struct exits_vcpu){ .input = s->input, .pid = s->pid };
+	v.of = input_vcpu(&e->in->v[s->input], s->pid, &v.guest);
+	now = array_next(&e->now, e->n, sizeof(*now));
+	if (!now)
+		return -ENOMEM;
+	now->buffer = buffer;
+	exits_forget(now);
+	*index = e->n;
+	return map_push(&e->by_thread, hash, &e->vcpus, &e->n, &v, sizeof(v)) ?: 1;
 }
 
 static int exits_row_of(struct exits *e, enum exits_table table, size_t vcpu, uint64_t key, uint32_t info)
@@ -298,15 +301,12 @@ int exits_open(struct exits **out, const struct inputs *in, const struct timelin
 	       const struct steps *steps, const struct states *within, struct tally *to)
 {
 	struct exits *e = calloc(1, sizeof(*e));
-	int ret = -ENOMEM;
+	int ret;
 
 	if (!e)
-		return ret;
+		return -ENOMEM;
 	*e = (struct exits){ .in = in, .steps = steps, .within = within, .to = to };
-	e->vcpus = calloc(VCPUS_MAX, sizeof(*e->vcpus));
-	e->now = calloc(VCPUS_MAX, sizeof(*e->now));
-	if (e->vcpus && e->now)
-		ret = gaps_open(&e->gaps, t);
+	ret = gaps_open(&e->gaps, t);
 	if (ret)
 		exits_close(e);
 	else
