@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* hyptrace flame: the stacks of recordings as folded text, and as a flame graph. */
-#include <stdarg.h>
-
 #include "ask/flame/flame.h"
 #include "ask/states/reading.h"
 #include "base/decode/mark-lines.h"
@@ -93,18 +91,8 @@ static bool flame_check(void *opts)
 
 static const char *const flame_words[FLAME_WEIGHTS] = { "samples", "ns", "calls", "function entries" };
 
-static void flame_note(struct flame_command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void flame_note(struct flame_command *c, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	strlist_add(&c->notes, text);
-}
+/* A note that there is no memory for is left out. */
+#define flame_note(c, ...) strlist_take(&(c)->notes, str_printf(__VA_ARGS__))
 
 /* "12 calls", or a time. */
 static const char *flame_amount(enum flame_weight w, uint64_t n, char out[48])
