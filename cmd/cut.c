@@ -53,26 +53,23 @@ static int cut_files(void *opts, const struct log *log)
 	int ret = command_files(&o->f, COMMAND_NO_TEXTS, &in, log);
 
 	if (ret)
-		goto out;
+		return ret;
 	from = in->from;
 	to = in->to ? in->to : UINT64_MAX;
 	if (o->per) {
 		if (inputs_in_ticks(in) ? parse_u64(o->per, &per)
-					: parse_amount(o->per, duration_units, UNIT_S, &per)) {
-			ret = log_fail(log, -EINVAL,
-				       "times of these files are ticks: give --per in ticks, without a unit");
-			goto out;
-		}
+					: parse_amount(o->per, duration_units, UNIT_S, &per))
+			return log_fail(
+				log, -EINVAL,
+				"times of these files are ticks: give --per in ticks, without a unit");
 		ret = part_extent(in->v, in->n, 0, 0, &first, &last, &damaged);
-		if (ret) {
-			log_err(log, "there are no records to cut");
-			goto out;
-		}
+		if (ret)
+			return log_fail(log, ret, "there are no records to cut");
 		from = from > first ? from : first;
 		to = to < last ? to : last + 1;
 		if ((to - from) / per >= CUT_PIECES_MAX)
-			ret = log_fail(log, -EINVAL, "--per %s makes more than %d pieces: give a longer one",
-				       o->per, CUT_PIECES_MAX);
+			return log_fail(log, -EINVAL, "--per %s makes more than %d pieces: give a longer one",
+					o->per, CUT_PIECES_MAX);
 	}
 	for (size_t i = 0; i < in->n && !ret; i++) {
 		const struct reader_info *info = reader_info(in->v[i].reader);
@@ -93,7 +90,6 @@ static int cut_files(void *opts, const struct log *log)
 		}
 		free(copy.passed);
 	}
-out:
 	output_made(&made, ret, log);
 	return ret;
 }
