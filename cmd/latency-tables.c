@@ -44,12 +44,17 @@ static size_t tables_duration_columns(const struct answer *a, unsigned int narro
 	return n;
 }
 
-static void tables_duration_cells(const struct answer *a, unsigned int narrow, const struct histogram *h,
-				  struct answer_cell *to)
+/* A row of the same columns; stage NULL: behind the key there is no column of stages. */
+static void tables_durations(struct answer *a, unsigned int narrow, const char *key, const char *stage,
+			     const struct histogram *h)
 {
+	struct answer_cell cells[2 + DURATIONS] = { CELL_WORD(key), CELL_WORD(stage) };
+	struct answer_cell *to = cells + (stage ? 2 : 1);
+
 	for (size_t i = 0; i < DURATIONS; i++)
 		if (a->form != ANSWER_TEXT || !(narrow & 1u << i))
 			*to++ = i < DURATION_MIN || h->n ? CELL_N(duration_value(h, i)) : CELL_NONE;
+	answer_row(a, cells);
 }
 
 /* Counts of events that are in no pair, by reason. */
@@ -84,14 +89,6 @@ static void tables_unpaired(const struct latency_answer *l, struct answer *a,
 }
 
 #define STAGES_NARROW (1u << DURATION_TOTAL | 1u << DURATION_P99_9)
-
-static void tables_stage(struct answer *a, const char *key, const char *name, const struct histogram *h)
-{
-	struct answer_cell cells[2 + DURATIONS] = { CELL_WORD(key), CELL_WORD(name) };
-
-	tables_duration_cells(a, STAGES_NARROW, h, cells + 2);
-	answer_row(a, cells);
-}
 
 static void tables_chains(const struct latency_answer *l, struct answer *a,
 			  const struct latency_row *const *v, size_t n)
@@ -321,9 +318,10 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 		for (size_t i = 0; i < n && v[i]->stages[points - 1].n; i++) {
 			latency_row_name(l, v[i], key);
 			for (size_t k = 0; points > 2 && k + 1 < points; k++)
-				tables_stage(a, key, l->q->found->points[k + 1], &v[i]->stages[k]);
-			tables_stage(a, key, points > 2 ? "total" : l->q->found->points[1],
-				     &v[i]->stages[points - 1]);
+				tables_durations(a, STAGES_NARROW, key, l->q->found->points[k + 1],
+						 &v[i]->stages[k]);
+			tables_durations(a, STAGES_NARROW, key, points > 2 ? "total" : l->q->found->points[1],
+					 &v[i]->stages[points - 1]);
 		}
 		answer_table_end(a);
 		tables_chains(l, a, v, n);
@@ -344,22 +342,15 @@ int latency_answer_tables(const struct latency_answer *l, struct answer *a)
 	} else {
 		struct answer_column columns[1 + DURATIONS] = { { "key", l->q->key ? l->q->key : "machine",
 								  ANSWER_WORD } };
-		struct answer_cell cells[1 + DURATIONS];
 		char title[256], key[LATENCY_ROW_NAME];
 		size_t rows = 0; /* those with pairs come first */
 
 		snprintf(title, sizeof(title), "From %s to %s", l->q->from, l->q->to);
 		answer_table(a, "latency", title, columns, 1 + tables_duration_columns(a, 0, columns + 1));
-		for (size_t i = 0; i < n && v[i]->stages[1].n; i++, rows++) {
-			cells[0] = CELL_WORD(latency_row_name(l, v[i], key));
-			tables_duration_cells(a, 0, &v[i]->stages[1], cells + 1);
-			answer_row(a, cells);
-		}
-		if (rows != 1) {
-			cells[0] = CELL_WORD("(all)");
-			tables_duration_cells(a, 0, &l->all, cells + 1);
-			answer_row(a, cells);
-		}
+		for (size_t i = 0; i < n && v[i]->stages[1].n; i++, rows++)
+			tables_durations(a, 0, latency_row_name(l, v[i], key), NULL, &v[i]->stages[1]);
+		if (rows != 1)
+			tables_durations(a, 0, "(all)", NULL, &l->all);
 		answer_table_end(a);
 		tables_unpaired(l, a, v, n);
 	}
