@@ -89,9 +89,8 @@ static bool graph_leaf_duration(struct graph *g, int pid, unsigned long long fun
 		return false;
 	timeline_fill(r->timeline, &m, &g->room, &next);
 	/* what was lost between them is no leaf */
-	if (next.event != g->ret || next.missed || m.paused)
-		return false;
-	return tep_data_pid(g->f->in->tep, &next.tep) == pid &&
+	return next.event == g->ret && !next.missed && !m.paused &&
+	       tep_data_pid(g->f->in->tep, &next.tep) == pid &&
 	       graph_field(g->ret, "func", &next.tep, &returned) && returned == func &&
 	       graph_times(g->ret, &next.tep, duration);
 }
@@ -155,17 +154,17 @@ static int graph_open(struct report *r, struct report_file *f)
 
 	if (!g)
 		return -ENOMEM;
-	g->r = r;
-	g->f = f;
-	g->options[TAILPRINT] = (struct tep_plugin_option){
-		.name = "tailprint",
-		.plugin_alias = "fgraph",
-		.description = "Print function name at function exit in function graph",
-	};
-	g->options[DEPTH] = (struct tep_plugin_option){
-		.name = "depth",
-		.plugin_alias = "fgraph",
-		.description = "Show the depth of each entry",
+	*g = (struct graph){
+		.r = r,
+		.f = f,
+		.options = {
+			[TAILPRINT].name = "tailprint",
+			[TAILPRINT].plugin_alias = "fgraph",
+			[TAILPRINT].description = "Print function name at function exit in function graph",
+			[DEPTH].name = "depth",
+			[DEPTH].plugin_alias = "fgraph",
+			[DEPTH].description = "Show the depth of each entry",
+		},
 	};
 	f->graph = g;
 	tep_plugin_add_options("ftrace", g->options);
@@ -369,10 +368,8 @@ static int report_file_open(struct report *r, struct report_file *f)
 			filetime_set_hz(t, hz);
 	}
 	f->label = strdup(ESCAPED(r->labels ? basename(f->in->path) : ""));
-	if (!f->label)
-		return -ENOMEM;
 	f->buffers = calloc(f->info->n_buffers + 1, sizeof(*f->buffers));
-	if (!f->buffers)
+	if (!f->label || !f->buffers)
 		return -ENOMEM;
 	while (f->n_buffers < f->info->n_buffers) {
 		const struct reader_buffer *from = &f->info->buffers[f->n_buffers];

@@ -25,12 +25,10 @@ int live_wait(struct live **out, const char *output, const struct log *log)
 		usleep(STEP_MS * 1000);
 	}
 	if (ret == -ENOENT || ret == -EAGAIN)
-		log_err(log, "'%s' is not being recorded: start `hyptrace record -o %s` first", output,
-			output);
-	else if (ret)
-		log_err(log, "cannot read the recording '%s': %s", output, errno_text(ret));
+		return log_fail(log, ret, "'%s' is not being recorded: start `hyptrace record -o %s` first",
+				output, output);
 	if (ret)
-		return ret;
+		return log_fail_errno(log, ret, "cannot read the recording '%s'", output);
 	ret = live_look(*out, &ended);
 	if (ret > 0)
 		ret = live_drop_older(*out, PAST_NS);
@@ -196,10 +194,10 @@ static int info_file(const struct report *r, size_t input, FILE *out)
 		fprintf(out, "%s:\n", ESCAPED(f->in->path));
 	switch (what) {
 	case REPORT_CHECK:
-		if (!f->in->format_failures)
-			return 0;
-		return log_fail(r->log, -EBADMSG, "%s: %zu event formats cannot be parsed", f->in->path,
-				f->in->format_failures);
+		return f->in->format_failures
+			       ? log_fail(r->log, -EBADMSG, "%s: %zu event formats cannot be parsed",
+					  f->in->path, f->in->format_failures)
+			       : 0;
 	case REPORT_CPUS:
 		return info_cpus(r, input, out);
 	case REPORT_ENDIAN:
@@ -406,14 +404,11 @@ static int take_tasks(void *ctx, const struct opt *o, const char *arg, struct op
 {
 	while (*arg) {
 		size_t len = strcspn(arg, ",");
-		int ret = 0;
 
 		if (o->flags == FILTER_PID && len && strspn(arg, "0123456789") != len)
 			return opts_wrong(err, o, arg, "not a list of numbers");
-		if (len)
-			ret = add_event_filter(ctx, arg, len, o->flags);
-		if (ret)
-			return ret;
+		if (len && add_event_filter(ctx, arg, len, o->flags))
+			return -ENOMEM;
 		arg += len + (arg[len] == ',');
 	}
 	return 0;
@@ -607,11 +602,12 @@ static int report_opts_parse(int argc, char **argv, struct report_opts *o, struc
 
 	if (ret)
 		return ret;
-	for (int i = 1; i < argc; i++)
-		if (take_input(o, NULL, argv[i], err))
-			goto no_memory;
-	if (!o->n_inputs && take_input(o, NULL, DEFAULT_FILE, err))
-		goto no_memory;
+	for (int i = 1; i < argc && !ret; i++)
+		ret = take_input(o, NULL, argv[i], err);
+	if (ret || (!o->n_inputs && take_input(o, NULL, DEFAULT_FILE, err))) {
+		opts_error(err, "out of memory");
+		return -ENOMEM;
+	}
 	if (o->wakeup && o->n_inputs > 1)
 		return opts_error(err, "-w needs one file: it cannot distinguish the tasks of several");
 	if (o->follow && (o->n_inputs > 1 || o->wakeup || o->align_ts || o->what != REPORT_EVENTS))
@@ -627,9 +623,6 @@ static int report_opts_parse(int argc, char **argv, struct report_opts *o, struc
 			err, "--json has times and fields as recorded, and events only: without -w, -l, "
 			     "-R, -T, --irq-info, --align-ts, --ts-diff, --wall and what is about the file");
 	return 0;
-no_memory:
-	opts_error(err, "out of memory");
-	return -ENOMEM;
 }
 
 static void filters_release(struct report_filters *f)
