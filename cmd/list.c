@@ -24,9 +24,9 @@ struct list {
 
 static const char *probe_guest(const struct list *l, const struct guest *g)
 {
-	if (!l->probe || (!g->cid && !g->uds))
-		return NULL;
-	return guest_answer_name(guest_probe(g, l->probe, PROBE_MS));
+	bool asked = l->probe && (g->cid || g->uds);
+
+	return asked ? guest_answer_name(guest_probe(g, l->probe, PROBE_MS)) : NULL;
 }
 
 static const char *number_or(const char *none, uint64_t v, char out[24])
@@ -418,11 +418,8 @@ int cmd_list(int argc, char **argv)
 		l.tracing = list_open_tracing(&log);
 	answer_begin(&l.answer, l.form, &l.text);
 	l.answer.indented = true;
-	ret = l.guests ? list_guests(&l) : 0;
-	if (!ret && l.buffers)
-		ret = list_buffers(&l);
-	if (!ret && l.events)
-		ret = list_events(&l);
+	ret = (l.guests ? list_guests(&l) : 0) ?:
+	      (l.buffers ? list_buffers(&l) : 0) ?: (l.events ? list_events(&l) : 0);
 	answer_end(&l.answer);
 	if (ret)
 		log_err(&log, "cannot list: %s", strerror(-ret));

@@ -261,10 +261,7 @@ static int sql_answer(const struct files_opts *o, struct sql *s, const char *que
 		pager_want(false);
 	answer_begin(&out->answer, o->form, &out->out);
 	line = query && *query == '.' ? strdup(query) : NULL;
-	if (line)
-		ret = sql_dot(s, out, line);
-	else
-		ret = query ? sql_query(s, out, query) : sql_prompt(s, out);
+	ret = line ? sql_dot(s, out, line) : query ? sql_query(s, out, query) : sql_prompt(s, out);
 	free(line);
 	answer_end(&out->answer);
 	if (o->form == ANSWER_JSON)
