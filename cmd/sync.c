@@ -155,10 +155,10 @@ static int write_host_file(const struct sync_job *job)
 static int write_files(struct sync_job *job)
 {
 	bool any = false;
+	int ret = 0;
 
-	for (size_t i = 0; i < job->found.n_guests; i++) {
+	for (size_t i = 0; i < job->found.n_guests && !ret; i++) {
 		const struct offsets_guest *g = &job->found.guests[i];
-		int ret;
 
 		if (!g->result.n_points) {
 			log_warn(job->log, "%s: no offset was found; the file is unchanged", g->file->path);
@@ -166,10 +166,8 @@ static int write_files(struct sync_job *job)
 		}
 		any = true;
 		ret = write_guest_file(job, g);
-		if (ret)
-			return ret;
 	}
-	return any ? write_host_file(job) : 0;
+	return ret ?: any ? write_host_file(job) : 0;
 }
 
 static const char *unit_of(const struct offsets_guest *g)
