@@ -387,7 +387,8 @@ static int stat_open_parts(struct stat_run *r, struct reading *of)
 	return 0;
 }
 
-static void stat_tables(struct stat_run *r, struct answer *answer)
+/* 0 or -errno. */
+static int stat_tables(struct stat_run *r, struct answer *answer)
 {
 	const struct stat_opts *o = r->o;
 	struct stat_answer *s = &r->s;
@@ -404,6 +405,7 @@ static void stat_tables(struct stat_run *r, struct answer *answer)
 			stat_words[i].print(s, stat_words[i].word);
 	if (!s->ret && o->by)
 		stat_slices(s);
+	return s->ret;
 }
 
 /* Opens the files and reads them for its own. */
@@ -447,11 +449,7 @@ int stat_look(const struct stat_look *look, struct answer *out, const struct log
 	struct stat_run r = { .o = &o, .log = log, .s.by_count = look->by_count };
 	int ret = stat_set_show(&o, &stat_rows[0], look->tables, &err) ?: strlist_add(&o.f.files, look->path);
 
-	ret = ret ?: stat_read(&r);
-	if (!ret) {
-		stat_tables(&r, out);
-		ret = r.s.ret;
-	}
+	ret = ret ?: stat_read(&r) ?: stat_tables(&r, out);
 	stat_release(&r);
 	strlist_release(&o.f.files);
 	return ret;
