@@ -227,11 +227,8 @@ static int copy_cpu(struct job *j, size_t buffer, size_t i)
 		return fd;
 	ret = reader_pages_open(&pages, j->reader, buffer, i);
 	if (!ret) {
-		while ((ret = reader_pages_next(pages, &page)) == 1) {
+		while (!ret && (ret = reader_pages_next(pages, &page)) == 1)
 			ret = write_all(fd, page, size);
-			if (ret)
-				break;
-		}
 		reader_pages_close(pages);
 	}
 	close(fd);
@@ -314,18 +311,16 @@ static int each_text_line(const struct job *j, int (*line)(void *ctx, const char
 	FILE *f = fopen(j->o->text, "re");
 	char *text = NULL;
 	size_t room = 0;
-	ssize_t n;
-	int ret;
+	ssize_t n = 0;
+	int ret = 0;
 
 	if (!f)
 		return log_fail_errno(j->o->log, -errno, "cannot take in '%s'", j->o->text);
-	while (errno = 0, (n = getline(&text, &room, f)) >= 0) {
+	while (!ret && (errno = 0, n = getline(&text, &room, f)) >= 0) {
 		size_t len = (size_t)n;
 		const char *p = import_trace_line(text, &len);
 
 		ret = p ? line(ctx, p, len) : 0;
-		if (ret)
-			break;
 	}
 	ret = n < 0 ? -errno : ret;
 	free(text);
@@ -377,7 +372,6 @@ static int feed_raw_cpu(const struct job *j, struct remote_feed *feed, unsigned 
 static int count_raw(struct job *j)
 {
 	const char *events = j->o->events;
-	bool any = false;
 	int ret = -ENOENT;
 
 	for (unsigned int cpu = 0; cpu < CPUS_MAX; cpu++) {
@@ -385,13 +379,11 @@ static int count_raw(struct job *j)
 
 		if (!path)
 			return -ENOMEM;
-		if (file_there(AT_FDCWD, path)) {
-			any = true;
-			j->n_cpus = cpu >= j->n_cpus ? cpu + 1 : j->n_cpus;
-		}
+		if (file_there(AT_FDCWD, path))
+			j->n_cpus = cpu + 1;
 		free(path);
 	}
-	if (!any)
+	if (!j->n_cpus)
 		return log_fail(j->o->log, -ENOENT, "no files cpu0, cpu1 ... in '%s'", j->o->raw);
 	/* the layout of the pages: header_page in events/, and in a copy beside the events or above them */
 	for (int above = 0; above < 2 && ret == -ENOENT; above++) {
@@ -405,21 +397,13 @@ static int count_raw(struct job *j)
 
 static int import_count_cpus(struct job *j)
 {
-	unsigned int n = 0;
-	int ret;
+	int ret = j->o->raw ? count_raw(j) : each_text_line(j, count_line, &j->n_cpus);
 
-	if (j->o->raw)
-		return count_raw(j);
-	ret = each_text_line(j, count_line, &n);
-	if (ret)
+	if (ret || j->n_cpus)
 		return ret;
-	if (!n)
-		return log_fail(
-			j->o->log, -EBADMSG,
+	return log_fail(j->o->log, -EBADMSG,
 			"'%s' has no line of a hypervisor's trace (\"[003]   80.929138: hyp_enter ...\")",
 			j->o->text);
-	j->n_cpus = n > j->n_cpus ? n : j->n_cpus;
-	return 0;
 }
 
 static int take_hyp(struct job *j, struct remote_fed *out)
@@ -492,16 +476,13 @@ int import(const struct import_opts *o, struct remote_fed *out)
 	struct job j = { .o = o, .fd = -1 };
 	struct dat_from_spool_opts fo = { .output = o->output, .log = o->log };
 	int ret = o->input ? import_open(&j) : 0;
+	char *dir = str_printf("%s.spool", o->output);
 	size_t stat = 0;
-	char *dir;
 
 	*out = (struct remote_fed){ 0 };
-	if (ret)
-		goto out;
-	dir = str_printf("%s.spool", o->output);
-	ret = dir ? outfile_check(o->output, o->log) ?: spool_create(&j.spool, dir, o->log) : -ENOMEM;
+	ret = ret ?: dir ? outfile_check(o->output, o->log) : -ENOMEM;
+	ret = ret ?: spool_create(&j.spool, dir, o->log) ?: import_count_cpus(&j);
 	free(dir);
-	ret = ret ?: import_count_cpus(&j);
 	if (ret)
 		goto out;
 	ret = o->input ? spool_keep_info(j.spool, j.info, is_own) ?: take_keys(&j) : take_no_host(&j);

@@ -334,18 +334,15 @@ static struct pft_kind *kind_new(struct pft *p, struct pft_kinds *all, const str
 	if (!k)
 		return NULL;
 	k->name = strndup(name, len);
-	if (!k->name)
-		goto out;
-	*ret = pft_format(p, k, row, v, n);
-	if (*ret != 1)
-		goto out;
-	kind_tasks(k);
-	k->is_switch = !strcmp(k->name, "sched_switch");
-	k->id = (unsigned int)all->n + 1;
-	*ret = map_push(&all->by_name, map_hash_bytes(name, len), &all->v, &all->n, &k, sizeof(k));
-	if (!*ret)
-		return k;
-out:
+	*ret = k->name ? pft_format(p, k, row, v, n) : -ENOMEM;
+	if (*ret == 1) {
+		kind_tasks(k);
+		k->is_switch = !strcmp(k->name, "sched_switch");
+		k->id = (unsigned int)all->n + 1;
+		*ret = map_push(&all->by_name, map_hash_bytes(name, len), &all->v, &all->n, &k, sizeof(k));
+		if (!*ret)
+			return k;
+	}
 	kind_free(k);
 	return NULL;
 }

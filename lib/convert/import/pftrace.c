@@ -212,12 +212,10 @@ static int packet_take(struct pft *p, struct cursor c, bool outer)
 	m = pft_machine(p, (uint32_t)k.machine, &ret);
 	if (!m)
 		return ret;
-	if (k.processes.number)
-		ret = take_processes(m, wire_message(&k.processes));
-	if (!ret && k.system.number)
-		ret = take_system(m, wire_message(&k.system));
-	if (!ret && k.rename.number)
-		ret = take_task(m, wire_message(&k.rename), TASK_COMM);
+	/* fields that are not there are empty messages */
+	ret = take_processes(m, wire_message(&k.processes)) ?:
+	      take_system(m, wire_message(&k.system)) ?:
+	      take_task(m, wire_message(&k.rename), TASK_COMM);
 	if (!ret && (k.ftrace.number || k.stats.number || has_symbols(&k)))
 		ret = packet_events(p, m, &k);
 	return ret;
@@ -322,15 +320,13 @@ static int read_trace(struct pft *p, FILE *in, uint64_t *packets)
 {
 	struct buf b = { 0 };
 	uint64_t tag, len;
-	int ret;
+	int ret = 0;
 
-	while ((ret = read_varint(in, &tag)) == 1) {
+	while (!ret && (ret = read_varint(in, &tag)) == 1) {
 		ret = tag == (TRACE_PACKET << 3 | 2) ? read_varint(in, &len) : -EBADMSG;
 		ret = ret == 1 ? len <= PFT_PACKET_MAX ? read_packet(in, len, &b) : -EBADMSG : -EBADMSG;
 		ret = ret ?: packet_or_bad(p, cursor_at(b.data, b.len), true);
-		if (ret)
-			break;
-		++*packets;
+		*packets += !ret;
 	}
 	buf_release(&b);
 	return ferror(in) ? -EIO : ret;
