@@ -233,6 +233,26 @@ static int adb_unreached(const struct adb_job *j, int ret)
 }
 
 /* Checks the phone's answer, which is uid, machine and directory, and keeps the directory. */
+static int adb_check(struct adb_job *j, const struct strlist *said)
+{
+	char **v = said->v;
+
+	if (said->n < 2)
+		return log_fail(j->log, -EPERM, "the phone's shell gives no answer");
+	if (strcmp(v[0], "0"))
+		return log_fail(j->log, -EPERM,
+				"adb is user %s on the phone, and only root may trace: 'adb root' first, "
+				"which userdebug and eng builds have",
+				v[0]);
+	if (strcmp(v[1], "aarch64"))
+		return log_fail(j->log, -EPERM, "the phone is '%s', and hyptrace for it is aarch64 (arm64)",
+				v[1]);
+	if (said->n != 3 || strncmp(v[2], j->parent, strlen(j->parent)) || !strstr(v[2], "/hyptrace."))
+		return log_fail(j->log, -EPERM, "cannot make a directory in '%s' on the phone", j->parent);
+	j->dir = strdup(v[2]);
+	return j->dir ? 0 : -ENOMEM;
+}
+
 static int adb_prepare(struct adb_job *j)
 {
 	struct buf line = { 0 }, said = { 0 };
@@ -244,32 +264,11 @@ static int adb_prepare(struct adb_job *j)
 	buf_addstr(&line, "/hyptrace.XXXXXX");
 	ret = buf_str(&line) ? adb_shell(j, buf_str(&line), NULL, &said) : -ENOMEM;
 	/* without an answer adb itself has failed, with a message */
-	if (ret && (ret < 0 || !said.len)) {
-		ret = adb_unreached(j, ret);
-		goto out;
-	}
-	ret = strlist_add_lines(&lines, said.data, said.len);
+	ret = ret && (ret < 0 || !said.len) ? adb_unreached(j, ret)
+					    : strlist_add_lines(&lines, said.data, said.len);
 	for (size_t i = 0; i < lines.n; i++)
 		lines.v[i][strcspn(lines.v[i], "\r")] = 0;
-	if (ret)
-		goto out;
-	ret = -EPERM;
-	if (lines.n < 2)
-		log_err(j->log, "the phone's shell gives no answer");
-	else if (strcmp(lines.v[0], "0"))
-		log_err(j->log,
-			"adb is user %s on the phone, and only root may trace: 'adb root' first, which "
-			"userdebug "
-			"and eng builds have",
-			lines.v[0]);
-	else if (strcmp(lines.v[1], "aarch64"))
-		log_err(j->log, "the phone is '%s', and hyptrace for it is aarch64 (arm64)", lines.v[1]);
-	else if (lines.n != 3 || strncmp(lines.v[2], j->parent, strlen(j->parent)) ||
-		 !strstr(lines.v[2], "/hyptrace."))
-		log_err(j->log, "cannot make a directory in '%s' on the phone", j->parent);
-	else
-		ret = (j->dir = strdup(lines.v[2])) ? 0 : -ENOMEM;
-out:
+	ret = ret ?: adb_check(j, &lines);
 	strlist_release(&lines);
 	buf_release(&line);
 	buf_release(&said);
