@@ -479,20 +479,13 @@ int report_open(struct report *r)
 void report_close(struct report *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
-		struct filters *all = r->files[i].filters;
-
-		if (all) {
-			filter_list_release(&all->shown);
-			filter_list_release(&all->hidden);
-			free(all);
-		}
-	}
-	print_close(r->print);
-	padded_release(&r->room);
-	hyptrace_close(r->handle);
-	for (size_t i = 0; i < r->n; i++) {
 		struct report_file *f = &r->files[i];
 
+		if (f->filters) {
+			filter_list_release(&f->filters->shown);
+			filter_list_release(&f->filters->hidden);
+			free(f->filters);
+		}
 		if (f->graph) {
 			tep_plugin_remove_options(f->graph->options);
 			padded_release(&f->graph->room);
@@ -506,4 +499,7 @@ void report_close(struct report *r)
 		free(f->label);
 	}
 	free(r->files);
+	print_close(r->print);
+	padded_release(&r->room);
+	hyptrace_close(r->handle);
 }
