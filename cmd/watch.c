@@ -280,13 +280,11 @@ static int watch_publish(struct watcher *w, const struct watch_opts *o, struct s
 			 const struct log *log)
 {
 	struct buf text = { 0 };
-	int ret = 0;
+	int ret;
 
 	watcher_metrics(w, &text);
-	if (o->metrics)
-		ret = output_write(o->metrics, &text, &(struct inputs){ 0 }, log);
-	if (!ret && server)
-		ret = serve_put(server, &text);
+	ret = (o->metrics ? output_write(o->metrics, &text, &(struct inputs){ 0 }, log) : 0)
+		      ?: (server ? serve_put(server, &text) : 0);
 	buf_release(&text);
 	return ret;
 }

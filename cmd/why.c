@@ -296,8 +296,7 @@ static int why_cut_marks(struct why_job *j, uint64_t *damaged)
 			log_err(j->log, "no span is called '%s': hyptrace stat --show spans lists them",
 				j->span);
 	}
-	ret = ret ?: vcpu_map_open(&vcpus, j->in);
-	ret = ret ?: why_cut(j->why, vcpus);
+	ret = ret ?: vcpu_map_open(&vcpus, j->in) ?: why_cut(j->why, vcpus);
 	vcpu_map_close(vcpus);
 	mark_desc_free(desc);
 	return ret;
