@@ -107,15 +107,12 @@ const struct ctf_event *ctf_event_of(struct ctf *c, const struct merge_stream *a
 	bt_trace_class *t = c->v[at->input].class;
 	bt_field_class *payload;
 	char name[2 * NAME_ROOM];
-	size_t n = 0;
 	int ret;
 
 	if (e)
 		return e;
 	payload = bt_field_class_structure_create(t);
-	for (const struct tep_format_field *f = k->event->format.fields; f; f = f->next)
-		n++;
-	e = arena_alloc(&c->kept, sizeof(*e) + n * sizeof(e->v[0]));
+	e = arena_alloc(&c->kept, sizeof(*e) + (size_t)k->event->format.nr_fields * sizeof(e->v[0]));
 	ret = e && payload ? 0 : -ENOMEM;
 	for (const struct tep_format_field *f = k->event->format.fields; f && !ret; f = f->next)
 		ret = ctf_field_open(t, payload, f, &e->v[e->n++]);
@@ -140,9 +137,7 @@ const struct ctf_event *ctf_event_raw(struct ctf *c, const struct merge_stream *
 		return b->raw;
 	e = arena_alloc(&c->kept, sizeof(*e));
 	payload = e ? bt_field_class_structure_create(t) : NULL;
-	if (!payload)
-		return NULL;
-	if (ctf_member(payload, "data", ctf_array(t, 1, false, 0))) {
+	if (!payload || ctf_member(payload, "data", ctf_array(t, 1, false, 0))) {
 		bt_field_class_put_ref(payload);
 		return NULL;
 	}

@@ -58,12 +58,9 @@ static struct part part_keep(struct lines *l)
 static struct line_event *line_event_new(struct lines *l, const struct tep_event *e)
 {
 	struct buf *b = &l->scratch;
-	struct line_event *out;
-	size_t n = 0;
+	struct line_event *out =
+		arena_alloc(&l->kept, sizeof(*out) + (size_t)e->format.nr_fields * sizeof(out->v[0]));
 
-	for (const struct tep_format_field *f = e->format.fields; f; f = f->next)
-		n++;
-	out = arena_alloc(&l->kept, sizeof(*out) + n * sizeof(out->v[0]));
 	if (!out)
 		return NULL;
 	b->len = 0;

@@ -84,11 +84,7 @@ int parquet_file_events(struct parquet_file *f, const struct siphash_key *key)
 
 size_t parquet_fields(const struct tep_event *e)
 {
-	size_t n = 0;
-
-	for (const struct tep_format_field *f = e ? e->format.fields : NULL; f; f = f->next)
-		n++;
-	return e ? n : ARRAY_SIZE(parquet_unknown);
+	return e ? (size_t)e->format.nr_fields : ARRAY_SIZE(parquet_unknown);
 }
 
 /*

@@ -47,10 +47,8 @@ static void event_fields(struct perfetto *pf, size_t input, struct pf_event *e)
 	static const char hex[] = "esr addr from to func_id device";
 	struct arena *a = &pf->kept;
 	char arg[128];
-	size_t n = 0;
+	size_t n = (size_t)e->event->format.nr_fields;
 
-	for (const struct tep_format_field *f = e->event->format.fields; f; f = f->next)
-		n++;
 	e->fields = arena_alloc(a, n * sizeof(*e->fields) + 1);
 	e->known = arena_alloc(a, n * sizeof(*e->known) + 1);
 	if (!e->fields || !e->known)
