@@ -77,10 +77,9 @@ static int ctf_event_message(struct ctf_stream *s, bt_self_message_iterator *sel
 	}
 	message = bt_message_event_create_with_packet_and_default_clock_snapshot(
 		self, raw ? raw->class : e->class, s->packet, ts);
-	if (!message)
+	if (ctf_push(s, message))
 		return -ENOMEM;
 	s->in_packet++;
-	s->queue[s->queued++] = message;
 	event = bt_message_event_borrow_event(message);
 	return raw ? ctf_event_fill_raw(m, event) : ctf_event_fill(e, m, timeline_pid(&k->pid, m), event);
 }
