@@ -175,8 +175,7 @@ static int packet_events(struct pft *p, struct pft_machine *m, const struct pack
 	/* before its first packet there is nothing to be lost from */
 	if (k->dropped && (s->buffer || s->is_hyp))
 		ret = pft_source_lost(p, m, s);
-	if (!ret && k->interned.number)
-		ret = take_interned(m, s, wire_message(&k->interned));
+	ret = ret ?: take_interned(m, s, wire_message(&k->interned));
 	if (!ret && k->stats.number)
 		ret = pft_source_stats(s, wire_message(&k->stats));
 	return ret ?: k->ftrace.number ? pft_bundle(p, m, s, wire_message(&k->ftrace)) : 0;

@@ -100,10 +100,8 @@ int qemu_describe(struct pft_source *s)
 				   k->args[a].name);
 		row.system = strdup(k->system);
 		row.name = strdup(k->name);
-		row.fields = buf_str(&fields) ? strdup(buf_str(&fields)) : NULL;
-		row.print_fmt = buf_str(&print) ? strdup(buf_str(&print)) : NULL;
-		buf_release(&fields);
-		buf_release(&print);
+		row.fields = buf_str(&fields);
+		row.print_fmt = buf_str(&print);
 		ret = row.system && row.name && row.fields && row.print_fmt ? 0 : -ENOMEM;
 		ret = ret ?: array_push(&s->rows, &s->n_rows, &row, sizeof(row));
 		if (ret) {
