@@ -157,23 +157,20 @@ static void doctor_host(struct doctor *d)
 				    : "as root: mount -t tracefs tracefs /sys/kernel/tracing");
 	buf_release(&why);
 	if (d->tracing >= 0) {
-		static const char what[] = "hypervisor: -B hyp";
-		const char *hyp = remote_find(d->tracing);
+		const char *hyp = remote_find(d->tracing), *fix = NULL;
 		struct buf reason = { 0 };
 		struct log quiet = { doctor_listen, &reason };
 		char on[8];
 
 		if (!hyp) {
 			remote_explain(d->tracing, d->root, &quiet);
-			doctor_tell(d, "hyp", what, false, buf_str(&reason),
-				    "an arm64 host with kvm-arm.mode=protected and Linux 7.1, or Android 14, "
-				    "or later");
+			fix = "an arm64 host with kvm-arm.mode=protected and Linux 7.1, or Android 14, "
+			      "or later";
 		} else if (!read_line_at(d->tracing, on, sizeof(on), "%s/tracing_on", hyp) && *on == '1') {
-			doctor_tell(d, "hyp", what, false, "somebody has switched it on already",
-				    "record --take-over, which reads it from where it is");
-		} else {
-			doctor_tell(d, "hyp", what, true, NULL, NULL);
+			buf_addstr(&reason, "somebody has switched it on already");
+			fix = "record --take-over, which reads it from where it is";
 		}
+		doctor_tell(d, "hyp", "hypervisor: -B hyp", !fix, fix ? buf_str(&reason) : NULL, fix);
 		buf_release(&reason);
 	}
 	/* nothing is mounted where it is empty */
