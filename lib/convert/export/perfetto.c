@@ -198,14 +198,13 @@ static void put_clocks(struct perfetto *p, size_t i, uint64_t ts)
 		clocks = pb_open(b, PACKET_CLOCK_SNAPSHOT);
 		put_clock(b, ts);
 		pb_number(b, SNAPSHOT_PRIMARY, CLOCK_ID_BOOTTIME);
-		pb_close(b, clocks);
 	} else {
 		pf_machine(p, b, i);
 		clocks = pb_open(b, PACKET_REMOTE_CLOCK_SYNC);
 		put_pair(b, ts);
 		put_pair(b, ts);
-		pb_close(b, clocks);
 	}
+	pb_close(b, clocks);
 	pb_close(b, packet);
 }
 
