@@ -82,8 +82,7 @@ static int cut_files(void *opts, const struct log *log)
 		for (size_t b = 0; b < info->n_buffers; b++)
 			n += info->buffers[b].n_cpus;
 		copy.passed = calloc(n + 1, sizeof(*copy.passed));
-		if (!copy.passed)
-			ret = -ENOMEM;
+		ret = copy.passed ? 0 : -ENOMEM;
 		for (; piece.from < to && !ret; piece.from = piece.to) {
 			piece.to = per && to - piece.from > per ? piece.from + per : to;
 			ret = output_copy(&copy, o->output, in, i, per ? ++number : 0, &made, log);

@@ -3,8 +3,6 @@
 #include "ask/states/series.h"
 #include "cmd.h"
 
-#define ROWS 20
-
 struct diff_row {
 	const struct series_row *a, *b; /* either may be NULL: it has none */
 	struct significance n;
@@ -379,7 +377,7 @@ static int diff_run(void *opts, const struct log *log)
 
 int cmd_diff(int argc, char **argv)
 {
-	struct diff d = { .rows = ROWS };
+	struct diff d = { .rows = 20 };
 
 	return command_read(&diff_table, argc, argv, &d, NULL, diff_run);
 }
