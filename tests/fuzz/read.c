@@ -192,6 +192,9 @@ static void same_as_stock(struct reading *a, struct reading *b)
 	struct trace_seq seq;
 
 	trace_seq_init(&seq);
+	for (size_t i = 0; i < a->in.n; i++) /* it prints by itself */
+		if (tepfile_functions(a->in.v[i].tep))
+			abort();
 	while (merge_take(b->t->merge, &run) == 1)
 		for (size_t i = 0; i < run.n; i++) {
 			if (timeline_next(a->t, &one) != 1 ||
