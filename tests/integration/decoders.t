@@ -104,5 +104,5 @@ echo garbage >"$tmp/plugins/garbage.so"
 out=$(beside "$tmp/plugins" report $hyp)
 like "$out" "^hyptrace: warning: left out a plugin: $tmp/plugins/garbage.so: " "a damaged file is named"
 same <(grep -v '^hyptrace: ' <<<"$out") "$tmp/alone" "and left out"
-same <(beside "$tmp/plugins" stat -q $hyp) <(alone stat -q $hyp) "a command that prints no events loads none"
+same <(beside "$tmp/plugins" stat $hyp) <(alone stat $hyp) "a command that prints no events loads none"
 done_testing
