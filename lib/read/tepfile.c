@@ -185,9 +185,10 @@ int tepfile_functions(struct tep_handle *tep)
 
 	pthread_mutex_lock(&functions_lock);
 	f = functions_take(tep);
-	if (f)
+	if (f) {
 		ret = tepfile_text(tep, f->text, tep_parse_kallsyms);
-	tep_find_function(tep, 0); /* sorts them: later calls only read */
+		tep_find_function(tep, 0); /* sorts them: later calls only read */
+	}
 	pthread_mutex_unlock(&functions_lock);
 	free(f);
 	return ret;

@@ -168,6 +168,7 @@ static struct tep_handle *case_tep(void)
 	tep_set_long_size(tep, 8);
 	tep_set_page_size(tep, 4096);
 	tep_parse_kallsyms(tep, symbols);
+	tep_find_function(tep, 0); /* sorts them, before there are threads */
 	for (uint64_t i = 0; i < 40; i++)
 		tep_register_print_string(tep, "a format of trace_printk\\n", i);
 	return tep;
