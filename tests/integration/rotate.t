@@ -102,6 +102,8 @@ is "$status" 0 "--rotate 1s: exit status" || diag "$(<"$tmp/said")"
 nothing_left "--rotate 1s"
 mapfile -t dats < <(find "$out" -name 't*.dat' | sort)
 is "${dats[0]##*/} ${dats[1]##*/} ${dats[2]##*/}" "t.001.dat t.002.dat t.003.dat" "... the files' names"
+is "$(for file in "${dats[@]}"; do trace-cmd dump --kallsyms "$file" 2>&1 | grep -c ' T _text$'; done | sort -u)" 1 \
+	"... each has the kernel's symbols"
 numbers "${dats[@]}" >"$tmp/numbers"
 gapless 1 "... each event is in one of ${#dats[@]} files, once"
 "$hyptrace" merge -q -o "$tmp/merged.dat" "${dats[@]}" >"$tmp/merge.err" 2>&1

@@ -91,7 +91,7 @@ static int live_load(struct live *l, const char *output, const struct log *log)
 		return ret == -EBADMSG ? -EAGAIN : ret; /* keys and buffers are still being written */
 	if (!spool_is_recording(l->spool))
 		return spool_get(l->spool, "state") ? -ENOENT : -EAGAIN;
-	ret = dat_job_open(&l->job, l->spool, true, log);
+	ret = dat_job_open(&l->job, l->spool, NULL, log);
 	if (ret)
 		return ret == -ENOENT ? -EAGAIN : ret;
 	l->file = dat_job_file(l->job);

@@ -426,9 +426,8 @@ static int v7_put_section(struct v7 *v, uint16_t id, bool zip, const char *desc,
 }
 
 /* Several frames are one to readers: the text's length, which comes first in the section, has its own. */
-static int v7_put_symbols(struct v7 *v, const char *desc)
+static int v7_put_symbols(struct v7 *v, const char *desc, const struct dat_zipped *z)
 {
-	const struct dat_zipped *z = &v->w->f->symbols;
 	struct dat_out *o = &v->w->out;
 	uint8_t length[ZSTD_COMPRESSBOUND(sizeof(z->plain))];
 	size_t n = ZSTD_compressCCtx(v->w->zip, length, sizeof(length), &z->plain, sizeof(z->plain), 1);
@@ -441,6 +440,31 @@ static int v7_put_symbols(struct v7 *v, const char *desc)
 	dat_out_write(o, length, n);
 	dat_out_write(o, z->data, z->len);
 	return o->err;
+}
+
+static int v7_put_part(struct v7 *v, unsigned int id)
+{
+	static const char *const desc[] = {
+		[DAT_HEADER_INFO] = "headers",
+		[DAT_FTRACE_EVENTS] = "ftrace events",
+		[DAT_EVENT_FORMATS] = "events format",
+		[DAT_KALLSYMS] = "kallsyms",
+		[DAT_PRINTK] = "printk",
+		[DAT_CMDLINES] = "command lines",
+	};
+	const struct dat_file *f = v->w->f;
+	uint64_t place = v->w->out.pos;
+	struct dat_zipped z = { 0 };
+	struct buf body = { 0 };
+	int ret = id == DAT_KALLSYMS && f->symbols ? f->symbols(f->symbols_ctx, &z) : 0;
+
+	if (!ret && z.len)
+		ret = v7_put_symbols(v, desc[id], &z);
+	else
+		ret = ret ?: dat_part(f, id, &body) ?: v7_put_section(v, id, true, desc[id], &body);
+	buf_release(&body);
+	dat_add_option(&v->options, id, &place, sizeof(place));
+	return ret;
 }
 
 /* pad: empty pages after those of the last CPU that has any. */
@@ -507,14 +531,6 @@ static uint64_t pad_pages(const struct dat_writer *w)
 /* The whole file but for the last flush. -errno or 0. */
 static int dat_write_v7(struct dat_writer *w)
 {
-	static const char *const desc[] = {
-		[DAT_HEADER_INFO] = "headers",
-		[DAT_FTRACE_EVENTS] = "ftrace events",
-		[DAT_EVENT_FORMATS] = "events format",
-		[DAT_KALLSYMS] = "kallsyms",
-		[DAT_PRINTK] = "printk",
-		[DAT_CMDLINES] = "command lines",
-	};
 	struct v7 v = { .w = w };
 	const struct dat_file *f = w->f;
 	struct dat_out *o = &w->out;
@@ -536,19 +552,11 @@ static int dat_write_v7(struct dat_writer *w)
 	dat_out_write(o, version, strlen(version) + 1);
 	at = o->pos;
 	dat_out_u64(o, 0);
-	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES && !ret; id++) {
-		uint64_t place = o->pos;
-		struct buf body = { 0 };
-
-		if (id == DAT_KALLSYMS && f->symbols.len)
-			ret = v7_put_symbols(&v, desc[id]);
-		else
-			ret = dat_part(f, id, &body) ?: v7_put_section(&v, id, true, desc[id], &body);
-		buf_release(&body);
-		dat_add_option(&v.options, id, &place, sizeof(place));
-	}
+	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES && !ret; id++)
+		ret = id == DAT_KALLSYMS ? 0 : v7_put_part(&v, id);
 	for (size_t i = 0; i < f->n_buffers && !ret; i++)
 		ret = v7_put_buffer(&v, &f->buffers[i], i == 0 ? pad_pages(w) : 0);
+	ret = ret ?: v7_put_part(&v, DAT_KALLSYMS); /* last: they may still be on their way */
 	if (ret)
 		goto out;
 	options = o->pos;
@@ -612,7 +620,7 @@ static int writer_check(const struct dat_file *f)
 		return -ENOTSUP;
 	if (!page_size_ok(f->page_size) || (f->n_buffers && !f->buffers))
 		return -EINVAL;
-	if (f->symbols.len && !dat_zips(f))
+	if (f->symbols && !dat_zips(f))
 		return -EINVAL;
 	if (!f->header_page.len || !f->header_event.len || !texts_ok(one, ARRAY_SIZE(one)) ||
 	    !texts_ok(f->ftrace, f->n_ftrace))

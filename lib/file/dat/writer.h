@@ -97,7 +97,9 @@ struct dat_file {
 	const struct dat_system *systems;
 	size_t n_systems;
 	struct dat_text kallsyms, printk, cmdlines; /* may be empty */
-	struct dat_zipped symbols; /* in place of kallsyms, only where the file is compressed */
+	/* In place of kallsyms, only where the file is compressed: called when all pages are written. NULL: none. */
+	int (*symbols)(void *ctx, struct dat_zipped *z);
+	void *symbols_ctx;
 	struct dat_buffer *buffers;
 	size_t n_buffers;
 	const struct dat_option *options; /* written as given, in addition to the writer's own */

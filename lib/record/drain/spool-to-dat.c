@@ -248,6 +248,7 @@ enum {
 /* A file, and everything that it points to. */
 struct dat_job {
 	struct spool *spool;
+	const struct dat_from_spool_opts *o; /* NULL: of a running recording */
 	const struct log *log;
 	struct dat_file file;
 	struct buf texts[N_TEXTS];
@@ -265,29 +266,40 @@ static int load_text(struct dat_job *j, const char *name, struct buf *out, bool 
 	return ret ? log_fail_errno(j->log, ret, "%s/texts/%s", spool_dir(j->spool), name) : 0;
 }
 
-/* "kallsyms.zst", where the spool has it: as it is, or unpacked for a file that is not compressed. */
-static int job_add_symbols(struct dat_job *j)
+/* "kallsyms.zst", where the spool has it, once it is there. */
+static int take_symbols(void *job, struct dat_zipped *z)
 {
-	struct buf *zipped = &j->texts[TEXT_SYMBOLS], *text = &j->texts[TEXT_KALLSYMS];
-	struct dat_zipped z = { 0 };
+	struct dat_job *j = job;
+	struct buf *zipped = &j->texts[TEXT_SYMBOLS];
 	struct cursor c;
-	int ret = load_text(j, "kallsyms.zst", zipped, false);
+	int ret;
 
+	if (j->o && j->o->symbols)
+		kernel_symbols_keep(j->o->symbols, j->log);
+	ret = load_text(j, "kallsyms.zst", zipped, false);
 	if (ret || !zipped->len)
 		return ret;
 	c = cursor_at(zipped->data, zipped->len);
-	z.plain = cursor_u32(&c);
-	z.len = cursor_left(&c);
-	z.data = cursor_take(&c, z.len);
-	if (ZSTD_findFrameCompressedSize(z.data, z.len) != z.len) { /* the machine may have died meanwhile */
+	z->plain = cursor_u32(&c);
+	z->len = cursor_left(&c);
+	z->data = cursor_take(&c, z->len);
+	if (ZSTD_findFrameCompressedSize(z->data, z->len) != z->len) { /* the machine may have died meanwhile */
 		log_warn(j->log, "%s/texts/kallsyms.zst is damaged: the kernel's symbols are left out",
 			 spool_dir(j->spool));
-		return 0;
+		z->len = 0;
 	}
-	if (dat_zips(&j->file)) {
-		j->file.symbols = z;
-		return 0;
-	}
+	return 0;
+}
+
+/* For a file that is not compressed. */
+static int unpack_symbols(struct dat_job *j)
+{
+	struct buf *text = &j->texts[TEXT_KALLSYMS];
+	struct dat_zipped z = { 0 };
+	int ret = take_symbols(j, &z);
+
+	if (ret || !z.len)
+		return ret;
 	text->len = 0;
 	if (!buf_room(text, z.plain))
 		return -ENOMEM;
@@ -323,7 +335,13 @@ static int job_add_texts(struct dat_job *j)
 			return ret;
 		*texts[i].out = (struct dat_text){ .data = text->len ? buf_str(text) : "", .len = text->len };
 	}
-	ret = job_add_symbols(j) ?: spool_formats_load(&j->formats, j->spool, j->log);
+	ret = spool_formats_load(&j->formats, j->spool, j->log);
+	if (dat_zips(&j->file)) {
+		j->file.symbols = take_symbols;
+		j->file.symbols_ctx = j;
+	} else {
+		ret = ret ?: unpack_symbols(j);
+	}
 	if (ret)
 		return ret;
 	/* "ftrace" goes to its own place in the file */
@@ -474,7 +492,8 @@ static int job_add_options(struct dat_job *j)
 	return ret;
 }
 
-int dat_job_open(struct dat_job **out, struct spool *spool, bool plain, const struct log *log)
+int dat_job_open(struct dat_job **out, struct spool *spool, const struct dat_from_spool_opts *o,
+		 const struct log *log)
 {
 	struct dat_job *j = calloc(1, sizeof(*j));
 	const char *compression = spool_get(spool, "compression");
@@ -483,9 +502,10 @@ int dat_job_open(struct dat_job **out, struct spool *spool, bool plain, const st
 	if (!j)
 		return -ENOMEM;
 	j->spool = spool;
+	j->o = o;
 	j->log = log;
-	j->file.version = plain ? 7 : (int)spool_get_number(spool, "version", 7);
-	j->file.compression = plain ? "none" : compression ? compression : "zstd";
+	j->file.version = o ? (int)spool_get_number(spool, "version", 7) : 7;
+	j->file.compression = !o ? "none" : compression ? compression : "zstd";
 	j->file.page_size = (uint32_t)spool_get_number(spool, "page_size", (uint64_t)sysconf(_SC_PAGESIZE));
 	ret = job_add_texts(j) ?: job_add_buffers(j) ?: job_add_options(j);
 	if (ret)
@@ -536,7 +556,7 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o)
 {
 	char *output = o->output ? strdup(o->output) : spool_output(spool);
 	struct dat_job *j = NULL;
-	int ret = output ? dat_job_open(&j, spool, false, o->log) : -EBADMSG;
+	int ret = output ? dat_job_open(&j, spool, o, o->log) : -EBADMSG;
 
 	if (ret)
 		log_err(o->log, "'%s' cannot be made into a trace file: %s", spool_dir(spool),

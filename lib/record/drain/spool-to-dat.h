@@ -21,6 +21,7 @@ struct dat_from_spool_opts {
 	const char *output; /* NULL: the session's own */
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
+	struct kernel_symbols *symbols; /* NULL, or go into the spool when all else is written */
 	const struct log *log;
 };
 
@@ -33,12 +34,13 @@ struct dat_from_spool_opts {
 int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
 
 /*
- * A file as dat_from_spool() would write it now: for readers of a running recording (live.h), who choose the
- * pages; plain: without compression. The spool must outlive it. -ENOENT: formats, or files of pages, are
+ * A file as dat_from_spool() would write it now, or (o: NULL) without compression, for readers of a running
+ * recording (live.h), who choose the pages. The spool must outlive it. -ENOENT: formats, or files of pages, are
  * still to be made.
  */
 struct dat_job;
-int dat_job_open(struct dat_job **out, struct spool *spool, bool plain, const struct log *log);
+int dat_job_open(struct dat_job **out, struct spool *spool, const struct dat_from_spool_opts *o,
+		 const struct log *log);
 struct dat_file *dat_job_file(struct dat_job *j);
 /* dat_options_add to its options. */
 int dat_job_add_option(struct dat_job *j, uint16_t id, const void *data, size_t len);
@@ -163,8 +165,20 @@ int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spo
 		    unsigned int *max_id, const struct log *log);
 /* printk_formats, saved_cmdlines. What cannot be read is left out with a warning; -ENOSPC: no room for it. */
 int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log);
-/* kallsyms of the kernel itself: root/proc/kallsyms; root may be NULL. As collect_names(). */
-int collect_symbols(struct spool *spool, const char *root, const struct log *log);
+/* The kernel's own symbols: printing them takes it longer than writing a short recording. */
+struct kernel_symbols {
+	const char *root; /* of proc/kallsyms; may be NULL */
+	/* private */
+	struct workers *reader;
+	struct spool *spool;
+	struct buf text;
+	int error;
+};
+/* Begins to read them for that spool, beside what follows. */
+void kernel_symbols_read(struct kernel_symbols *k, struct spool *spool);
+/* If they are being read: waits for them and puts them into the spool, or says why they are left out. */
+void kernel_symbols_keep(struct kernel_symbols *k, const struct log *log);
+void kernel_symbols_release(struct kernel_symbols *k);
 /* Appends "pid comm" lines from /proc for those pids that saved_cmdlines lacks. 0 or -errno. */
 int collect_pids(struct spool *spool, const int *pids, size_t n);
 /*

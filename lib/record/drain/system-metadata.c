@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include "base/cursor.h"
+#include "base/workers.h"
 #include "record/clock/counter.h"
 
 #define FORMAT_MAX (1u << 20)
@@ -127,28 +128,56 @@ static int zip_file(int fd, ZSTD_CCtx *zip, struct buf *out, uint32_t *plain)
 	return 0;
 }
 
-int collect_symbols(struct spool *spool, const char *root, const struct log *log)
+static void read_symbols(void *symbols, size_t i)
 {
-	char *path = str_printf("%s/proc/kallsyms", root ? root : "");
+	struct kernel_symbols *k = symbols;
+	char *path = str_printf("%s/proc/kallsyms", k->root ?: "");
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, ret = !path ? -ENOMEM : fd < 0 ? -errno : 0;
 	ZSTD_CCtx *zip = ZSTD_createCCtx();
-	struct buf out = { 0 };
 	uint32_t plain = 0;
 
-	buf_add(&out, &plain, sizeof(plain));
+	k->text.len = 0;
+	buf_add(&k->text, &plain, sizeof(plain));
 	if (!ret && (!zip || ZSTD_isError(ZSTD_CCtx_setParameter(zip, ZSTD_c_compressionLevel, 1))))
 		ret = -ENOMEM;
-	ret = ret ?: zip_file(fd, zip, &out, &plain) ?: buf_status(&out);
-	if (!ret && plain) { /* a kernel may have none */
-		memcpy(out.data, &plain, sizeof(plain));
-		ret = spool_put_text(spool, "kallsyms.zst", out.data, out.len);
-	}
-	ret = names_kept(path ?: "kallsyms", ret, log);
+	ret = ret ?: zip_file(fd, zip, &k->text, &plain) ?: buf_status(&k->text);
+	k->error = ret == -ENOENT ? 0 : ret;
+	if (!ret && plain) /* a kernel may have none */
+		memcpy(k->text.data, &plain, sizeof(plain));
+	else
+		k->text.len = 0;
 	fd_close(&fd);
 	ZSTD_freeCCtx(zip);
-	buf_release(&out);
 	free(path);
-	return ret;
+}
+
+void kernel_symbols_read(struct kernel_symbols *k, struct spool *spool)
+{
+	if (k->reader)
+		return;
+	k->spool = spool;
+	if (workers_new(&k->reader, 1))
+		read_symbols(k, 0);
+	else
+		workers_begin(k->reader, read_symbols, k);
+}
+
+void kernel_symbols_keep(struct kernel_symbols *k, const struct log *log)
+{
+	workers_free(k->reader);
+	k->reader = NULL;
+	if (!k->error && k->text.len)
+		k->error = spool_put_text(k->spool, "kallsyms.zst", k->text.data, k->text.len);
+	if (k->error)
+		log_warn(log, "the kernel's symbols are left out: %s", errno_text(k->error));
+	k->error = 0;
+	buf_release(&k->text);
+}
+
+void kernel_symbols_release(struct kernel_symbols *k)
+{
+	workers_free(k->reader);
+	buf_release(&k->text);
 }
 
 int collect_pids(struct spool *spool, const int *pids, size_t n)

@@ -119,7 +119,8 @@ static int recover_drain(struct session *s)
 		ret = -EIO;
 	session_region_keep(s);
 	session_sum(s);
-	lost = session_keep_stats(s) ?: session_keep_names(s) ?: collect_symbols(s->spool, s->o->root, s->log);
+	kernel_symbols_read(&s->symbols, s->spool);
+	lost = session_keep_stats(s) ?: session_keep_names(s);
 	if (lost)
 		log_warn(s->log, "names and statistics are incomplete: %s", errno_text(lost));
 	return ret;
@@ -346,6 +347,7 @@ int session_recover(const char *dir, const char *output, const struct session_op
 			     .summary = summary,
 			     .fail_fd = -1,
 			     .command = command_none,
+			     .symbols = { .root = o->root },
 			     .guests = { .plan = &no_plan,
 					 .o = o,
 					 .log = o->log,

@@ -336,15 +336,13 @@ static void rotate_write(void *rotate, size_t job)
 		ret = spool_part(&spools[i], r->pieces[i].spool, r->s->log)
 			      ?: rotate_set_ranges(r, &r->pieces[i], spools[i], r->to);
 	ret = ret ?: ring_trim(r->s, spools[0], r->number, boot_ns());
-	if (!ret && !r->symbols) { /* once: they do not change much */
-		ret = collect_symbols(r->s->spool, r->s->o->root, r->s->log);
-		ret = ret == -ENOSPC ? ret : 0;
-		r->symbols = true;
-	}
+	if (!ret && !r->symbols) /* once: they do not change much */
+		kernel_symbols_read(&r->s->symbols, r->s->spool);
+	r->symbols |= !ret;
 	ret = ret ?: await_samples(r) ?: part_take_guests(r, spools, &guests);
 	ret = ret ?: spool_repair(spools[0], r->s->log) ?: session_guests_align_clocks(&guests, spools[0]);
 	if (!ret) {
-		struct dat_from_spool_opts fo = { .log = r->s->log };
+		struct dat_from_spool_opts fo = { .symbols = &r->s->symbols, .log = r->s->log };
 
 		for (size_t i = 1; i < r->n_pieces && !ret; i++)
 			ret = sanitize_spool(spools[i], fo.log);

@@ -52,7 +52,7 @@ struct session {
 	int fail_fd;	      /* eventfd: a recorder thread failed */
 	_Atomic int failure;
 	struct rotate *rotate; /* NULL: one file of all of it */
-	int symbols_error;     /* of collect_symbols() */
+	struct kernel_symbols symbols;
 	double started_at;     /* CLOCK_MONOTONIC, s */
 };
 

@@ -391,9 +391,11 @@ int session_restore(struct session *s)
 
 int session_write(struct session *s, const char *output)
 {
-	struct dat_from_spool_opts fo = {
-		.output = output, .progress = s->o->writing, .ctx = s->o->ctx, .log = s->log
-	};
+	struct dat_from_spool_opts fo = { .output = output,
+					  .progress = s->o->writing,
+					  .ctx = s->o->ctx,
+					  .symbols = &s->symbols,
+					  .log = s->log };
 	char *path = output ? strdup(output) : spool_output(s->spool);
 	struct stat st;
 	int ret;
@@ -440,6 +442,7 @@ void session_release(struct session *s)
 	undo_free(s->undo);
 	spool_close(s->spool);
 	strlist_release(&s->procs);
+	kernel_symbols_release(&s->symbols);
 	free(s->tracing_dir);
 	fd_close(&s->fail_fd);
 }
@@ -447,13 +450,6 @@ void session_release(struct session *s)
 static void restore_job(void *session, size_t i)
 {
 	session_restore(session);
-}
-
-static void symbols_job(void *session, size_t i)
-{
-	struct session *s = session;
-
-	s->symbols_error = collect_symbols(s->spool, s->o->root, s->log);
 }
 
 /* Does the job in a thread, or at once if none can be started. workers_free() waits for it. */
@@ -472,9 +468,9 @@ static struct workers *beside(workers_job *job, struct session *s)
 static int finish_files(struct session *s)
 {
 	struct workers *restorer = s->plan->keep ? NULL : beside(restore_job, s);
-	struct workers *symbols = beside(symbols_job, s);
 	int ret = 0, error;
 
+	kernel_symbols_read(&s->symbols, s->spool);
 	rotate_keep_last(s); /* guests' spools go with their files */
 	/* if this fails, session_write tries it again and keeps the spool */
 	spool_repair(s->spool, s->log);
@@ -482,12 +478,10 @@ static int finish_files(struct session *s)
 	if (error)
 		log_warn(s->log, "the guests' vCPUs are left out: %s", errno_text(error));
 	session_guests_verify_totals(&s->guests, s->recorder, s->summary);
-	workers_free(symbols);
-	if (s->symbols_error)
-		log_warn(s->log, "the kernel's symbols are left out: %s", errno_text(s->symbols_error));
 	session_guests_write(&s->guests, s->summary);
 	if (s->n_tracks) /* else only guests were recorded: the host has no file */
 		ret = session_write(s, NULL);
+	kernel_symbols_keep(&s->symbols, s->log);
 	error = session_guests_written(&s->guests, s->summary);
 	workers_free(restorer);
 	if (!ret)
@@ -504,6 +498,7 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 			     .summary = summary,
 			     .fail_fd = -1,
 			     .command = command_none,
+			     .symbols = { .root = o->root },
 			     .guests = { .plan = plan, .o = o, .log = o->log } };
 	int ret;
 
