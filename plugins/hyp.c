@@ -316,6 +316,7 @@ enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const
 {
 	const struct decoder *d =
 		decoder_find(&switches->d, ARRAY_SIZE(switches), sizeof(*switches), event->name);
+	enum event_text_answer answer;
 
 	if (d && !event->format.nr_fields)
 		return EVENT_TEXT_CALL;
@@ -324,7 +325,8 @@ enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const
 	read_options();			 /* before other threads do */
 	if (!d)
 		d = decoder_find(decoders, ARRAY_SIZE(decoders), sizeof(*decoders), event->name);
-	return decoder_text(d, event, rows, n);
+	answer = decoder_text(d, event, rows, n);
+	return answer == EVENT_TEXT_CALL && d->print == print_func ? EVENT_TEXT_FUNCTIONS : answer;
 }
 
 static void change_all(handler_change *change, struct tep_handle *tep)

@@ -332,10 +332,12 @@ static bool text_plugin(struct text_build *b, const char *file)
 
 	if (answer == EVENT_TEXT_ALONE)
 		text_refuse(b, "handler of %s", file);
-	if (answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_TRY) {
-		b->p->handler = b->p->event->handler;
+	if (answer == EVENT_TEXT_FUNCTIONS) {
+		answer = EVENT_TEXT_CALL;
 		b->ret = b->ret ?: tepfile_functions(b->p->event->tep);
 	}
+	if (answer == EVENT_TEXT_CALL || answer == EVENT_TEXT_TRY)
+		b->p->handler = b->p->event->handler;
 	if (answer != EVENT_TEXT_ALONE) /* libtraceevent fills its cache: the first use is not thread-safe */
 		tep_data_pid(b->p->event->tep, &record);
 	for (size_t i = 0; answer == EVENT_TEXT_ROWS && i < n && !b->ret; i++)

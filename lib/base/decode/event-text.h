@@ -27,11 +27,12 @@ struct event_text {
 };
 
 enum event_text_answer {
-	EVENT_TEXT_ALONE, /* only one thread may call the event's handler, record after record */
-	EVENT_TEXT_CALL,  /* several at a time; it prints all records */
-	EVENT_TEXT_TRY,	  /* several at a time; it leaves records to the print format */
-	EVENT_TEXT_LEAVE, /* it leaves all to the print format */
-	EVENT_TEXT_ROWS,  /* *rows are the text; records that lack a field of it are "[record too short]" */
+	EVENT_TEXT_ALONE,     /* only one thread may call the event's handler, record after record */
+	EVENT_TEXT_CALL,      /* several at a time; it prints all records */
+	EVENT_TEXT_FUNCTIONS, /* the same; it names functions of the file's kernel */
+	EVENT_TEXT_TRY,	      /* several at a time; it leaves records to the print format */
+	EVENT_TEXT_LEAVE,     /* it leaves all to the print format */
+	EVENT_TEXT_ROWS, /* *rows are the text; records that lack a field of it are "[record too short]" */
 };
 
 /*
