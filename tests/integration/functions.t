@@ -66,4 +66,10 @@ cat >"$tmp/kallsyms" <<'END'
 END
 is "$(report --kallsyms "$tmp/kallsyms" "$tmp/hyp.dat" | grep ^func)" \
 	'func: __kvm_nvhe_handle_trap+0x100 <- __kvm_nvhe___kvm_hyp_host_vector' "func: the hypervisor's, by the host's symbols"
+"$build/tests/integration/make-trace" "$tmp/named.dat" tests/integration/events/hypervisor{,-each} <<'END'
+symbol f00 __kvm_nvhe_handle_trap
+symbol 2000 __kvm_nvhe___kvm_hyp_host_vector
+END
+is "$(report -F func "$tmp/named.dat")" \
+	'func: __kvm_nvhe_handle_trap+0x100 <- __kvm_nvhe___kvm_hyp_host_vector' "... of the file itself as well"
 done_testing
