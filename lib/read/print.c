@@ -85,6 +85,7 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 	struct tep_record rec;
 	struct way *w;
 	uint64_t pid;
+	int ret;
 
 	*r = (struct print_record){ .m = m, .at = merge_stream(t->merge, m), .pid = -1 };
 	if (!m->data)
@@ -97,10 +98,14 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 		return 0;
 	if (!one->ways[r->id]) {
 		w = calloc(1, sizeof(*w));
-		if (!w || (!p->raw && text_compile(&w->text, r->event->event, w->why) == -ENOMEM) ||
-		    (!w->text && (padded_init(&p->own.room) || tepfile_functions(one->in->tep)))) {
+		ret = w ? -ENOTSUP : -ENOMEM;
+		if (w && !p->raw)
+			ret = text_compile(&w->text, r->event->event, w->why);
+		if (ret == -ENOTSUP)
+			ret = padded_init(&p->own.room) ?: tepfile_functions(one->in->tep);
+		if (ret) {
 			free(w);
-			return -ENOMEM;
+			return ret;
 		}
 		w->named = w->text ? text_named(w->text) : NULL;
 		one->ways[r->id] = w;

@@ -30,7 +30,7 @@ int print_open(struct print **out, const struct inputs *in, bool raw);
 void print_close(struct print *p);
 /*
  * One after the other, in the order in which they are printed: *r, and if libtraceevent has
- * to print it, its text appended to *ready. A loss has no event. -ENOMEM.
+ * to print it, its text appended to *ready. A loss has no event. -ENOMEM; errors of reader_symbols().
  */
 int print_begin(struct print *p, const struct timeline *t, const struct merge_record *m,
 		struct print_record *r, struct buf *ready);

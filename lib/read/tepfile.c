@@ -147,19 +147,19 @@ static int add_printk(struct tep_handle *tep, const char *line, size_t len)
 /* Files whose functions nobody has asked for: a kernel has some 200,000, most answers show none. */
 struct functions {
 	struct tep_handle *tep;
-	const struct dat_text *text;
+	const struct reader_info *info;
 	LIST_ENTRY(functions) others;
 };
 static LIST_HEAD(functions_head, functions) functions_left;
 static pthread_mutex_t functions_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int functions_leave(struct tep_handle *tep, const struct dat_text *text)
+static int functions_leave(struct tep_handle *tep, const struct reader_info *info)
 {
 	struct functions *f = malloc(sizeof(*f));
 
 	if (!f)
 		return -ENOMEM;
-	*f = (struct functions){ .tep = tep, .text = text };
+	*f = (struct functions){ .tep = tep, .info = info };
 	pthread_mutex_lock(&functions_lock);
 	LIST_INSERT_HEAD(&functions_left, f, others);
 	pthread_mutex_unlock(&functions_lock);
@@ -181,12 +181,13 @@ static struct functions *functions_take(const struct tep_handle *tep)
 int tepfile_functions(struct tep_handle *tep)
 {
 	struct functions *f;
+	struct dat_text text;
 	int ret = 0;
 
 	pthread_mutex_lock(&functions_lock);
 	f = functions_take(tep);
 	if (f) {
-		ret = tepfile_text(tep, f->text, tep_parse_kallsyms);
+		ret = reader_symbols(f->info, &text) ?: tepfile_text(tep, &text, tep_parse_kallsyms);
 		tep_find_function(tep, 0); /* sorts them: later calls only read */
 	}
 	pthread_mutex_unlock(&functions_lock);
@@ -220,7 +221,7 @@ int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t 
 	tep_set_cpus(tep, (int)cpus);
 	tep_parse_header_page(tep, (char *)info->header_page.data, info->header_page.len, 8);
 	ret = tepfile_formats(tep, info, failed, log);
-	ret = ret ?: functions_leave(tep, &info->kallsyms);
+	ret = ret ?: functions_leave(tep, info);
 	while (!ret && cursor_line(&printk, &line, &len))
 		ret = memchr(line, 0, len) ? 0 : add_printk(tep, line, len);
 	return ret ?: tepfile_text(tep, &info->cmdlines, tep_parse_saved_cmdlines);

@@ -22,7 +22,8 @@ int tepfile_load(struct tep_handle *tep, const struct reader_info *info, size_t 
 		 const struct log *log);
 /*
  * Lets libtraceevent know the file's functions, once. To be called before tep_find_function() is: the first
- * call of that sorts those that are known then, and threads may ask for others' names from then on. -ENOMEM.
+ * call of that sorts those that are known then, and threads may ask for others' names from then on. -ENOMEM;
+ * errors of reader_symbols(), the first time.
  */
 int tepfile_functions(struct tep_handle *tep);
 void tepfile_release(struct tep_handle *tep);

@@ -72,7 +72,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!write_all(fd, data, size) && !reader_open(&r, fd, NULL)) {
 		const struct reader_info *i = reader_info(r);
+		struct dat_text symbols;
+		struct buf copy = { 0 };
 
+		if (!reader_symbols(i, &symbols))
+			buf_add(&copy, symbols.data, symbols.len);
+		buf_release(&copy);
 		for (size_t b = 0; b < i->n_buffers; b++)
 			for (size_t c = 0; c < i->buffers[b].n_cpus && c < 64; c++)
 				read_pages(r, b, c);

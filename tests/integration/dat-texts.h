@@ -26,12 +26,13 @@ static inline int dat_texts(struct dat_file *f, const struct reader_info *info)
 				.page_size = info->page_size,
 				.header_page = info->header_page,
 				.header_event = info->header_event,
-				.kallsyms = info->kallsyms,
 				.printk = info->printk,
 				.cmdlines = info->cmdlines,
 				.ftrace = texts,
 				.systems = systems,
 				.options = options };
+	if (reader_symbols(info, &f->kallsyms))
+		return -EBADMSG;
 	for (size_t i = 0; i < info->n_formats; i++) {
 		const char *system = info->formats[i].system;
 

@@ -98,10 +98,14 @@ static void drop_sync(struct piece *p)
 /* "ffff8000800360b0 t kvm_vm_ioctl", of those that are named */
 static void copy_symbols(struct piece *p, char **names)
 {
-	struct cursor c = cursor_at(p->info->kallsyms.data, p->info->kallsyms.len);
+	struct dat_text all;
+	int ret = reader_symbols(p->info, &all);
+	struct cursor c = cursor_at(all.data, all.len);
 	const char *line;
 	size_t len;
 
+	if (ret)
+		die("cannot read the symbols");
 	while (cursor_line(&c, &line, &len)) {
 		char *text = strndup(line, len), *name = text ? strrchr(text, ' ') : NULL;
 

@@ -72,4 +72,10 @@ symbol 2000 __kvm_nvhe___kvm_hyp_host_vector
 END
 is "$(report -F func "$tmp/named.dat")" \
 	'func: __kvm_nvhe_handle_trap+0x100 <- __kvm_nvhe___kvm_hyp_host_vector' "... of the file itself as well"
+perl -0777 -pe 'substr($_, rindex($_, "\x28\xb5\x2f\xfd"), 4) = "none"' "$tmp/named.dat" >"$tmp/damaged.dat"
+"$hyptrace" stat "$tmp/damaged.dat" >"$tmp/out" 2>&1
+is $? 0 "damaged symbols: stat needs none" || diag "$(<"$tmp/out")"
+"$hyptrace" report -F func "$tmp/damaged.dat" >"$tmp/out" 2>&1
+is $? 1 "... a report that names functions ends" || diag "$(<"$tmp/out")"
+like "$(<"$tmp/out")" "not a whole trace.dat: a section cannot be read$" "... and says why"
 done_testing

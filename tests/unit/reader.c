@@ -114,6 +114,7 @@ static void check(int version, const char *compression)
 {
 	int fd = make(version, compression);
 	const struct reader_info *i;
+	struct dat_text symbols;
 	struct reader *r;
 
 	assert_int_equal(reader_open(&r, fd, NULL), 0);
@@ -122,7 +123,10 @@ static void check(int version, const char *compression)
 	assert_string_equal(i->compression, compression);
 	assert_int_equal(i->layout.size, PAGE);
 	assert_text(i->header_event, "# compressed entry header\n");
-	assert_text(i->kallsyms, "ffff800080000000 T _text\n");
+	for (int n = 0; n < 2; n++) {
+		assert_int_equal(reader_symbols(i, &symbols), 0);
+		assert_text(symbols, "ffff800080000000 T _text\n");
+	}
 	assert_text(i->printk, "0x1 : \"x\"\n");
 	assert_text(i->cmdlines, "112 CPU 0/KVM\n");
 	assert_int_equal(i->n_formats, 3);
@@ -162,10 +166,12 @@ static void test_v6(void **state)
 static int devour(int fd)
 {
 	struct reader *r;
+	struct dat_text symbols;
 	int ret = reader_open(&r, fd, NULL);
 
 	if (ret)
 		return ret;
+	ret = reader_symbols(reader_info(r), &symbols);
 	for (size_t b = 0; b < reader_info(r)->n_buffers && !ret; b++) {
 		for (size_t c = 0; c < reader_info(r)->buffers[b].n_cpus && !ret; c++) {
 			struct reader_pages *p;
@@ -346,12 +352,12 @@ static void test_one_section_often(void **state)
 	buf_add(&b, FRONT, sizeof(FRONT) - 1);
 	next = at + 16 + SIZE;
 	ADD(&b, uint64_t, next);
-	add_section(&b, DAT_KALLSYMS, SIZE);
+	add_section(&b, DAT_PRINTK, SIZE);
 	buf_add(&b, nothing, SIZE);
 	free(nothing);
 	for (int i = 0; i < TIMES; i++) {
 		next += options_size(8);
-		add_options(&b, DAT_KALLSYMS, &at, 8, i < TIMES - 1 ? next : 0);
+		add_options(&b, DAT_PRINTK, &at, 8, i < TIMES - 1 ? next : 0);
 	}
 	assert_int_equal(open_bytes(&b, &n, said), -EBADMSG);
 	assert_string_equal(said, "not a whole trace.dat: its sections are too large together");

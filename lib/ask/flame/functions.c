@@ -71,10 +71,11 @@ void flame_symbol_text(const struct flame_symbols *s, size_t symbol, struct buf 
 
 int flame_symbols_read(struct flame_symbols *s, const struct reader_info *info)
 {
-	struct cursor c = cursor_at(info->kallsyms.len ? info->kallsyms.data : "", info->kallsyms.len);
 	const char *line, *type, *module;
 	size_t len, of_type, of_module;
-	int ret = 0;
+	struct dat_text text;
+	int ret = reader_symbols(info, &text);
+	struct cursor c = cursor_at(text.len ? text.data : "", text.len);
 
 	*s = (struct flame_symbols){ 0 };
 	/* "ffff800080010000 T name\t[module]". Absolute ones and arm's marks ($x, $d) are no functions. */

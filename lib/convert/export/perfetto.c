@@ -418,6 +418,7 @@ static int check_cpus(const struct inputs *in, const struct log *log)
 static int perfetto_open(struct perfetto *p)
 {
 	size_t n = p->job->in->n, host = 0;
+	int ret;
 
 	p->n_cpus = n * PERFETTO_CPUS;
 	p->machines = calloc(n + 1, sizeof(*p->machines));
@@ -433,8 +434,9 @@ static int perfetto_open(struct perfetto *p)
 		host = 0;
 	for (size_t i = 0; i < n; i++) {
 		p->machines[i] = i == host ? 0 : (uint32_t)i + 1;
-		if (tepfile_functions(p->job->in->v[i].tep))
-			return -ENOMEM;
+		ret = tepfile_functions(p->job->in->v[i].tep);
+		if (ret)
+			return ret;
 	}
 	return steps_open(&p->meanings, p->job->in)
 		       ?: gaps_open(&p->gaps, p->job->timeline)

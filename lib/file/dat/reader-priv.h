@@ -21,6 +21,7 @@ struct reader {
 	struct buf *bodies;
 	size_t n_bodies;
 	uint64_t sections_size; /* of version 7, unpacked; bytes */
+	uint64_t symbols_at;	/* their section */
 	size_t block_size;	/* of pages that are not packed; bytes, at most */
 };
 

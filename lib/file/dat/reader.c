@@ -157,6 +157,7 @@ static int section_at(struct reader *r, uint64_t offset, uint16_t want, struct c
 static int v7_option(struct reader *r, uint16_t id, const void *data, uint32_t len)
 {
 	struct cursor c = cursor_at(data, len), body;
+	uint64_t at;
 	int ret;
 
 	if (id == DAT_BUFFER) {
@@ -186,10 +187,28 @@ static int v7_option(struct reader *r, uint16_t id, const void *data, uint32_t l
 		return 0;
 	if (id < DAT_HEADER_INFO || id > DAT_CMDLINES)
 		return reader_add_option(r, id, data, len);
-	ret = section_at(r, cursor_u64(&c), id, &body);
+	at = cursor_u64(&c);
 	if (c.bad)
 		return reader_bad(r, "an option is too short");
-	return ret ? ret : reader_part(r, id, &body);
+	if (id == DAT_KALLSYMS) {
+		r->symbols_at = at;
+		r->info.reader = r;
+		return 0;
+	}
+	return section_at(r, at, id, &body) ?: reader_part(r, id, &body);
+}
+
+int reader_symbols(const struct reader_info *info, struct dat_text *out)
+{
+	struct reader *r = info->reader;
+	struct cursor body;
+	int ret = r ? section_at(r, r->symbols_at, DAT_KALLSYMS, &body) ?: reader_part(r, DAT_KALLSYMS, &body)
+		    : 0;
+
+	if (r && !ret)
+		r->info.reader = NULL;
+	*out = info->kallsyms;
+	return ret;
 }
 
 static int v7_options(struct reader *r, struct cursor *c, uint64_t *next)

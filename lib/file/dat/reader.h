@@ -40,7 +40,9 @@ struct reader_info {
 	int version;
 	const char *compression; /* "none", "zstd" ... */
 	uint32_t page_size;
-	struct dat_text header_page, header_event, kallsyms, printk, cmdlines;
+	struct dat_text header_page, header_event, printk, cmdlines;
+	struct dat_text kallsyms;  /* by reader_symbols() */
+	struct reader *reader;	   /* that still has to read them; NULL: none */
 	struct page_layout layout; /* by header_page */
 	struct reader_format *formats;
 	size_t n_formats;
@@ -56,6 +58,11 @@ struct reader_info {
  * else the read call's error (-EIO).
  */
 int reader_open(struct reader **out, int fd, const struct log *log);
+/*
+ * The kernel's symbols, some MB, which version 7's files give when they are asked for: one thread at a time.
+ * Errors as of reader_open().
+ */
+int reader_symbols(const struct reader_info *info, struct dat_text *out);
 /* Frees it and all that its info points to. Takes NULL. */
 void reader_close(struct reader *r);
 /* Owned by r. */

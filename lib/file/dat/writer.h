@@ -97,7 +97,7 @@ struct dat_file {
 	const struct dat_system *systems;
 	size_t n_systems;
 	struct dat_text kallsyms, printk, cmdlines; /* may be empty */
-	/* In place of kallsyms, only where the file is compressed: called when all pages are written. NULL: none. */
+	/* In place of kallsyms, only where the file is compressed: called after all pages. NULL: none. */
 	int (*symbols)(void *ctx, struct dat_zipped *z);
 	void *symbols_ctx;
 	struct dat_buffer *buffers;

@@ -283,7 +283,8 @@ static int take_symbols(void *job, struct dat_zipped *z)
 	z->plain = cursor_u32(&c);
 	z->len = cursor_left(&c);
 	z->data = cursor_take(&c, z->len);
-	if (ZSTD_findFrameCompressedSize(z->data, z->len) != z->len) { /* the machine may have died meanwhile */
+	/* the machine may have died meanwhile */
+	if (ZSTD_findFrameCompressedSize(z->data, z->len) != z->len) {
 		log_warn(j->log, "%s/texts/kallsyms.zst is damaged: the kernel's symbols are left out",
 			 spool_dir(j->spool));
 		z->len = 0;

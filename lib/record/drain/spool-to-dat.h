@@ -35,8 +35,8 @@ int dat_from_spool(struct spool *spool, const struct dat_from_spool_opts *o);
 
 /*
  * A file as dat_from_spool() would write it now, or (o: NULL) without compression, for readers of a running
- * recording (live.h), who choose the pages. The spool must outlive it. -ENOENT: formats, or files of pages, are
- * still to be made.
+ * recording (live.h), who choose the pages. The spool must outlive it. -ENOENT: formats, or files of pages,
+ * are still to be made.
  */
 struct dat_job;
 int dat_job_open(struct dat_job **out, struct spool *spool, const struct dat_from_spool_opts *o,

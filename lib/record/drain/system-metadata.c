@@ -218,6 +218,7 @@ static int keep_text(struct spool *spool, const char *name, struct dat_text t)
 int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*leave_out)(uint16_t id))
 {
 	struct buf formats = { 0 }, options = { 0 };
+	struct dat_text symbols;
 	int ret;
 
 	for (size_t i = 0; i < info->n_formats; i++)
@@ -235,7 +236,8 @@ int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*
 	ret = ret ?:
 	      keep_text(spool, "header_page", info->header_page) ?:
 	      keep_text(spool, "header_event", info->header_event) ?:
-	      keep_text(spool, "kallsyms", info->kallsyms) ?:
+	      reader_symbols(info, &symbols) ?:
+	      keep_text(spool, "kallsyms", symbols) ?:
 	      keep_text(spool, "printk_formats", info->printk) ?:
 	      keep_text(spool, "saved_cmdlines", info->cmdlines) ?:
 	      spool_put_text(spool, "formats", formats.data, formats.len) ?:
