@@ -12,8 +12,6 @@
 int guest_timeout(const struct guest_opts *o);
 /* The prefix of all paths, "" for this machine. */
 const char *guest_root(const struct guest_opts *o);
-/* An empty row at the end, or NULL. */
-struct guest *guests_add(struct guests *g);
 /* Adds a VM, or merges it with the one of the same CID or name. Takes over the members of `more`. -ENOMEM. */
 int guests_merge(struct guests *g, struct guest *more);
 

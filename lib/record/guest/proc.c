@@ -284,7 +284,6 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 {
 	struct guest g = { .pid = p->pid, .vmm = vmm, .sources = GUEST_FROM_PROC };
 	struct guest_proc proc = { .dir = p->dir, .o = s->o };
-	struct guest *row;
 	struct buf text = { 0 };
 	char *path;
 
@@ -320,12 +319,10 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 	g.uds = a->uds;
 	g.ivshmem = a->ivshmem;
 	a->name = a->uds = a->ivshmem = NULL;
-	row = guests_add(s->out);
-	if (!row) {
+	if (array_push(&s->out->v, &s->out->n, &g, sizeof(g))) {
 		guest_release(&g);
 		return -ENOMEM;
 	}
-	*row = g;
 	if (a->vhost_socket) {
 		const struct scan_want want = { s->out->n - 1, a->vhost_socket };
 

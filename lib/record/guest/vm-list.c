@@ -38,14 +38,6 @@ void guests_release(struct guests *g)
 	*g = (struct guests){ 0 };
 }
 
-struct guest *guests_add(struct guests *g)
-{
-	struct guest *v = array_next(&g->v, g->n, sizeof(*v));
-
-	g->n += !!v;
-	return v;
-}
-
 const struct guest_vcpu *guest_vcpu(const struct guest *g, unsigned int cpu)
 {
 	for (size_t i = 0; i < g->n_vcpus; i++)
@@ -109,12 +101,11 @@ int guests_merge(struct guests *g, struct guest *more)
 		if (same_vm(&g->v[i], more))
 			to = &g->v[i];
 	if (!to) {
-		to = guests_add(g);
-		if (!to)
-			return -ENOMEM;
-		*to = *more;
-		*more = (struct guest){ 0 };
-		return 0;
+		int ret = array_push(&g->v, &g->n, more, sizeof(*more));
+
+		if (!ret)
+			*more = (struct guest){ 0 };
+		return ret;
 	}
 	take_str(&to->name, &more->name);
 	take_str(&to->uds, &more->uds);
