@@ -146,10 +146,10 @@ void flame_elf_free(struct flame_elf *e)
 
 void flame_elf_text(struct flame_elf *e, uint64_t offset, struct buf *out)
 {
-	const char *function = flame_elf_function(e, offset), *slash = strrchr(e->path, '/');
+	const char *function = flame_elf_function(e, offset);
 
 	if (function)
 		buf_addstr(out, function);
 	else
-		buf_printf(out, "%s+0x%" PRIx64, slash ? slash + 1 : e->path, offset);
+		buf_printf(out, "%s+0x%" PRIx64, basename(e->path), offset);
 }

@@ -209,7 +209,6 @@ static int process_open(struct process *p, int proc, const char *pid)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t tail = sizeof(deleted) - 1;
-	const char *slash;
 	uint64_t n;
 	ssize_t len;
 	int ret;
@@ -241,8 +240,7 @@ static int process_open(struct process *p, int proc, const char *pid)
 	/* "/usr/bin/crosvm (deleted)": replaced by an update, still running */
 	if ((size_t)len > tail && !strcmp(p->link + len - tail, deleted))
 		p->link[(size_t)len - tail] = 0;
-	slash = strrchr(p->link, '/');
-	p->exe = slash ? slash + 1 : p->link;
+	p->exe = basename(p->link);
 	return 0;
 }
 

@@ -84,7 +84,6 @@ static char *cut_port(char *rest)
 static int parse_unix(struct guest_spec *s, const char *arg, char *path, const struct log *log)
 {
 	char *colon = strrchr(path, ':');
-	const char *base;
 
 	s->kind = GUEST_UNIX;
 	if (colon && all_digits(colon + 1)) {
@@ -95,9 +94,8 @@ static int parse_unix(struct guest_spec *s, const char *arg, char *path, const s
 	if (!*path)
 		return log_fail(log, -EINVAL, "guest '%s': no path after 'unix:'", arg);
 	s->addr = strdup(path);
-	base = strrchr(path, '/');
 	if (!s->name)
-		s->name = strdup(base ? base + 1 : path);
+		s->name = strdup(basename(path));
 	return s->addr && s->name ? 0 : -ENOMEM;
 }
 
