@@ -47,9 +47,8 @@ static bool http_body(struct buf *in, const char **body, size_t *len)
 	const char *field = text ? strcasestr(text, "\r\ncontent-length:") : NULL;
 	unsigned long long want;
 
-	if (!end || !field || field > end || sscanf(field + 17, "%llu", &want) != 1)
-		return false;
-	if (in->len - (size_t)(end + 4 - text) < want)
+	if (!end || !field || field > end || sscanf(field + 17, "%llu", &want) != 1 ||
+	    in->len - (size_t)(end + 4 - text) < want)
 		return false;
 	*body = end + 4;
 	*len = (size_t)want;

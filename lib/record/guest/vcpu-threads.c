@@ -194,14 +194,13 @@ int guest_update_vcpus(struct guest *g, const struct guest_opts *o)
 	}
 	if (!ret && n_known(g) && !now.n_vcpus)
 		ret = -ESRCH; /* pids are used again */
-	if (ret)
-		goto out;
-	guest_find_vcpus(&now, &p);
-	g->n_threads = now.n_threads;
-	for (size_t i = 0; i < now.n_vcpus; i++)
-		if (guest_set_vcpu(g, now.vcpus[i].cpu, now.vcpus[i].tid, now.vcpus[i].how))
-			ret += now.vcpus[i].tid != 0;
-out:
+	if (!ret) {
+		guest_find_vcpus(&now, &p);
+		g->n_threads = now.n_threads;
+		for (size_t i = 0; i < now.n_vcpus; i++)
+			if (guest_set_vcpu(g, now.vcpus[i].cpu, now.vcpus[i].tid, now.vcpus[i].how))
+				ret += now.vcpus[i].tid != 0;
+	}
 	guest_release(&now);
 	close(p.dir);
 	return ret;

@@ -202,18 +202,13 @@ static void set_str(char **to, char *value)
 	*to = value;
 }
 
-static void set_cid(struct guest_args *a, const char *text)
-{
-	if (text)
-		guest_cid_parse(text, &a->cid);
-}
-
 /* A key's value as a CID: "cid=3,socket=..." */
 static void set_cid_of(struct guest_args *a, const char *arg, const char *key)
 {
 	char *value = arg_value(arg, key);
 
-	set_cid(a, value);
+	if (value)
+		guest_cid_parse(value, &a->cid);
 	free(value);
 }
 
@@ -326,13 +321,13 @@ static void other_args(struct guest_args *a, const char *name, struct argv *v)
 		if ((val = argv_option(v, name)))
 			set_str(&a->name, strdup(val));
 		else if ((val = argv_option(v, "--cid")))
-			set_cid(a, val);
+			guest_cid_parse(val, &a->cid);
 		else if ((val = argv_option(v, "--vsock"))) {
 			char *first = first_value(val);
 
 			/* --vsock 3, --vsock cid=3,device=..., --vsock cid=3,socket=PATH */
 			if (first)
-				set_cid(a, first);
+				guest_cid_parse(first, &a->cid);
 			else
 				set_cid_of(a, val, "cid");
 			free(first);
@@ -401,7 +396,7 @@ size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows
 			if (!a->uds)
 				set_str(&a->uds, arg_value(val, "uds_path"));
 		} else if ((val = argv_option(&v, "--guest-cid"))) {
-			set_cid(&single, val);
+			guest_cid_parse(val, &single.cid);
 		} else if ((val = argv_option(&v, "--socket"))) {
 			set_str(&single.vhost_socket, strdup(val));
 		} else if ((val = argv_option(&v, "--uds-path"))) {
