@@ -180,16 +180,15 @@ static int emit_unknown(struct hyptext *t, struct hyprecord *r, int id, const ch
 /* -EBADMSG: the text is not what this event prints. */
 static int fill_fields(struct hyptext *t, const struct hypevent *ev, const char *text, size_t len)
 {
-	const uint16_t type = (uint16_t)ev->id;
 	struct pattern_reason reason;
 	int n;
 
 	if (!ev->from_text)
 		return -EBADMSG;
-	memset(t->out, 0, HYP_HEADER_SIZE + ev->body_len);
-	if (!hyptext_pattern_match(ev->pattern, &ev->fmt, text, len, t->out, &reason))
-		return -EBADMSG;
-	if (reason.text && t->e->raw)
+	put_header(t->out, ev->id);
+	memset(t->out + HYP_HEADER_SIZE, 0, ev->body_len);
+	if (!hyptext_pattern_match(ev->pattern, &ev->fmt, text, len, t->out, &reason) ||
+	    (reason.text && t->e->raw))
 		return -EBADMSG;
 	if (reason.text) {
 		n = hypevents_reason(t->e, reason.text, reason.len);
@@ -197,7 +196,6 @@ static int fill_fields(struct hyptext *t, const struct hypevent *ev, const char 
 			return n == -ENOMEM ? n : -EBADMSG;
 		t->out[hyp_written_offset(&ev->fmt, &ev->fmt.fields[reason.field])] = (uint8_t)n;
 	}
-	memcpy(t->out, &type, sizeof(type));
 	if (ev->vcpu_offset >= 0)
 		memcpy(t->out + HYP_PID_OFFSET, t->out + ev->vcpu_offset, 4);
 	return 0;

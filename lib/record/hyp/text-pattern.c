@@ -227,11 +227,8 @@ int hyptext_pattern_new(const struct event_format *f, struct hyptext_pattern **o
 	x.out->invertible = true;
 	for (size_t i = 0; x.out->v[i].conv != CONV_NONE; i++) {
 		reasons += x.out->v[i].conv == CONV_REASON;
-		if (!ends_clearly(&x.out->v[i], &x.out->v[i + 1]))
-			x.out->invertible = false;
+		x.out->invertible &= reasons < 2 && ends_clearly(&x.out->v[i], &x.out->v[i + 1]);
 	}
-	if (reasons > 1)
-		x.out->invertible = false;
 	*out = x.out;
 	return 0;
 }
@@ -270,15 +267,6 @@ static uint64_t printed(const struct pattern_item *it, const struct event_field 
 	return it->conv == CONV_SIGNED ? (uint64_t)(int64_t)(int32_t)v : (uint32_t)v;
 }
 
-static int digit_of(const struct pattern_item *it, char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (it->conv == CONV_HEX && it->letter == 'x' && c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return it->conv == CONV_HEX && it->letter == 'X' && c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Digits as printf writes them: none needless unless filled up to the width. */
 static bool match_digits(const struct pattern_item *it, struct rest *t, uint64_t *v, size_t *n)
 {
@@ -286,7 +274,9 @@ static bool match_digits(const struct pattern_item *it, struct rest *t, uint64_t
 	const char *start = t->p;
 	int d;
 
-	for (*v = 0; t->p < t->end && (d = digit_of(it, *t->p)) >= 0; t->p++) {
+	for (*v = 0; t->p < t->end && (d = hex_value(*t->p)) >= 0; t->p++) {
+		if (d >= 10 && (base == 10 || (*t->p >= 'a') != (it->letter == 'x')))
+			break;
 		if (__builtin_mul_overflow(*v, (uint64_t)base, v) ||
 		    __builtin_add_overflow(*v, (uint64_t)d, v))
 			return false;
@@ -319,9 +309,8 @@ static bool match_number(const struct pattern_item *it, const struct event_field
 		filled = true;
 	}
 	total = (size_t)(t->p - start);
-	if (total < it->width || (filled && total != it->width))
-		return false;
-	if (it->conv == CONV_SIGNED && v > (uint64_t)INT64_MAX + negative)
+	if (total < it->width || (filled && total != it->width) ||
+	    (it->conv == CONV_SIGNED && v > (uint64_t)INT64_MAX + negative))
 		return false;
 	if (negative)
 		v = -v;
