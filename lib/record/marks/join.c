@@ -309,7 +309,6 @@ static int joiner_record(struct joiner *j, const struct page_event *ev)
 	struct entries *e = &j->entries;
 	const struct entry_block *newest, *x = NULL;
 	uint8_t record[MARK_RECORD_MAX];
-	struct ring_event event;
 	uint32_t value, client;
 	uint64_t key, number = 0;
 	bool found = false;
@@ -336,16 +335,14 @@ static int joiner_record(struct joiner *j, const struct page_event *ev)
 		found = x && number - x->b->first < x->b->count && x->b->events &&
 			!(e->taken[bit / 8] & 1 << bit % 8);
 	}
-	if (found) {
-		e->taken[bit / 8] |= (uint8_t)(1 << bit % 8);
-		event = ((const struct ring_event *)(x->b + 1))[number - x->b->first];
-	}
 	e->guests[guest].joined += found;
 	e->guests[guest].orphans += !found;
 	if (!found)
 		return page_write_lost(&j->writer, 1);
+	e->taken[bit / 8] |= (uint8_t)(1 << bit % 8);
 	return page_write(&j->writer, ev->ts, record,
-			  mark_put(record, j->id, ev->data, e->guests[guest].name, vcpu, client, &event));
+			  mark_put(record, j->id, ev->data, e->guests[guest].name, vcpu, client,
+				   (const struct ring_event *)(x->b + 1) + (number - x->b->first)));
 }
 
 static int joiner_page(void *joiner, void *page, size_t size)
