@@ -73,11 +73,9 @@ static void add_trigger(struct buf *out, const char *line)
 	size_t len = filter ? (size_t)(filter - line) : strlen(line);
 	const char *colon = memrchr(line, ':', len);
 	const char *state = strstr(line, " [paused]");
-	const char *end = state ? state : strstr(line, " [active]");
 	bool hist = !strncmp(line, "hist:", 5);
+	const char *end = hist ? state ?: strstr(line, " [active]") : NULL;
 
-	if (!hist)
-		end = NULL;
 	if (end && end < line + len)
 		len = (size_t)(end - line);
 	if (!hist && colon && !strncmp(colon, ":unlimited", 10))
@@ -141,7 +139,7 @@ static int func_number_cmp(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int func_index_open(struct func_index *fi, int dirfd)
+static void func_index_open(struct func_index *fi, int dirfd)
 {
 	struct strlist lines = { 0 };
 	char *p, *save;
@@ -153,13 +151,12 @@ static int func_index_open(struct func_index *fi, int dirfd)
 	strlist_release(&lines);
 	p = (char *)buf_str(&fi->names);
 	if (ret || !p || !fi->v)
-		return ret ?: -ENOMEM;
+		return;
 	for (p = strtok_r(p, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
 		fi->v[fi->n] = (struct func_number){ .name = p, .number = fi->n + 1 };
 		fi->n++;
 	}
 	qsort(fi->v, fi->n, sizeof(*fi->v), func_number_cmp);
-	return 0;
 }
 
 int write_line(int fd, const char *line)

@@ -121,10 +121,8 @@ static int journal_parse_line(struct journal *j, char *line, off_t at)
 	*path++ = 0;
 	for (op = 0; op < ARRAY_SIZE(op_names) && strcmp(line, op_names[op]); op++)
 		;
-	if (op == ARRAY_SIZE(op_names))
-		return -EBADMSG;
 	value = strchr(path, '\t');
-	if (!value != (op == ENTRY_RMDIR))
+	if (op == ARRAY_SIZE(op_names) || !value != (op == ENTRY_RMDIR))
 		return -EBADMSG;
 	if (value)
 		*value++ = 0;
@@ -464,18 +462,12 @@ int undo_write(struct undo *u, const char *path, const char *value)
 	char *old = NULL;
 	int ret = undo_lock(u, path) ?: undo_read(u, path, &old);
 
-	if (ret || !strcmp(old, value))
-		goto out;
-	ret = save_value(u, path, old);
-	if (ret)
-		goto out;
-	ret = undo_put(u, path, value, 0);
-	if (!ret)
-		goto out;
-	if (!strcmp(basename(path), "filter"))
-		undo_put(u, path, old, 0);
-	undo_drop(u, mark);
-out:
+	if (!ret && strcmp(old, value) && !(ret = save_value(u, path, old)) &&
+	    (ret = undo_put(u, path, value, 0))) {
+		if (!strcmp(basename(path), "filter"))
+			undo_put(u, path, old, 0);
+		undo_drop(u, mark);
+	}
 	free(old);
 	return ret;
 }
