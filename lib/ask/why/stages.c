@@ -63,20 +63,11 @@ int why_chain(void *ctx, const struct latency_worst *chain, const struct latency
 /* Bound of an event's time: its own, or the widest that its file has, as a chain of one machine has none. */
 static uint64_t why_bound(const struct why *w, const struct chain_event *e)
 {
-	if (!w->in->v[e->input].guest)
-		return 0;
-	return e->bound ? e->bound : w->widest[e->input];
+	return w->in->v[e->input].guest ? e->bound ?: w->widest[e->input] : 0;
 }
 
 /* Scopes of lanes' keys beyond latency's, whose SCOPE_VCPU and SCOPE_THREAD are vCPUs. */
 enum { LANE_TASK = 16, LANE_GUEST_CPU };
-
-static struct why_lane *why_lane_find(const struct why *w, const struct latency_key *key)
-{
-	size_t i = w->scopes & 1u << (key->scope >> 32) ? latency_keys_find(&w->keys, key) : MAP_NONE;
-
-	return i == MAP_NONE ? NULL : &w->lanes[i];
-}
 
 static int why_lane_add(struct why *w, const struct latency_key *key, const struct why_stage *stage)
 {
@@ -201,6 +192,7 @@ int why_stages_span(void *ctx, const struct state_span *s)
 	const struct state_owner *o = s->owner;
 	struct why *w = ctx;
 	struct latency_key key = why_task(o->input, o->pid);
+	size_t at = MAP_NONE;
 	struct why_lane *lane;
 	int ret = 0;
 
@@ -211,7 +203,9 @@ int why_stages_span(void *ctx, const struct state_span *s)
 	} else if (o->kind == STATE_OF_VCPU) {
 		key = why_thread(w, o->input, o->pid);
 	}
-	lane = why_lane_find(w, &key);
+	if (w->scopes & 1u << (key.scope >> 32))
+		at = latency_keys_find(&w->keys, &key);
+	lane = at == MAP_NONE ? NULL : &w->lanes[at];
 	for (; lane && lane->next < lane->n && lane->v[lane->next].from < s->to && !ret; lane->next++)
 		ret = array_push(&lane->active, &lane->n_active, &lane->v[lane->next], sizeof(*lane->v));
 	for (size_t i = 0; lane && i < lane->n_active && !ret;) {
