@@ -69,9 +69,7 @@ int flame_call_entry(struct flame *f, const struct flame_item *i, const struct f
 	ret = flame_name_of(f, i->input, i->pid, func, &name);
 	if (!ret && call.depth > (by ? by->depth + 1 : 0))
 		ret = flame_tree_named(f->tree, above, FLAME_UNKNOWN, &above);
-	if (!ret)
-		ret = flame_tree_child(f->tree, above, name, &call.frame);
-	return ret ?: flame_calls_push(f, t, &call);
+	return ret ?: flame_tree_child(f->tree, above, name, &call.frame) ?: flame_calls_push(f, t, &call);
 }
 
 int flame_call_exit(struct flame *f, const struct flame_item *i, const struct flame_address *func)

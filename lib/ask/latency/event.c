@@ -58,9 +58,7 @@ bool event_words_machine(const struct event_words *e, const struct input *in)
 		return true;
 	if (!strcmp(e->machine, "host"))
 		return !in->guest;
-	if (!strcmp(e->machine, "guest"))
-		return in->guest;
-	return in->guest && !strcmp(e->machine, in->machine);
+	return in->guest && (!strcmp(e->machine, "guest") || !strcmp(e->machine, in->machine));
 }
 
 int event_match_open(struct event_match *m, const struct event_words *e, const struct input *in, char *why,

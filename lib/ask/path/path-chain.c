@@ -56,9 +56,7 @@ static uint64_t path_bound_of(const struct path_row *a, const struct path_row *b
 {
 	uint32_t bound = a->bound > b->bound ? a->bound : b->bound;
 
-	if (a->input == b->input)
-		return 0;
-	return bound == UINT32_MAX ? UINT64_MAX : bound;
+	return a->input == b->input ? 0 : bound == UINT32_MAX ? UINT64_MAX : bound;
 }
 
 void path_cause_add(struct path_search *s, const struct path_span *sp, const struct path_row *from,

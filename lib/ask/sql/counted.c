@@ -83,8 +83,7 @@ int sql_kinds_read(struct sql_kinds *c, struct sql *s, int order, sql_kinds_cell
 		job.n[i] = calloc(sql_input(s, i)->n_known + 1, sizeof(**job.n));
 		ret = job.n[i] ? 0 : -ENOMEM;
 	}
-	if (!ret)
-		ret = job.n ? streams_work(job.scan.t, sql_count_run, &job) : -ENOMEM;
+	ret = ret ?: job.n ? streams_work(job.scan.t, sql_count_run, &job) : -ENOMEM;
 	for (size_t i = 0; job.n && i < s->n_streams; i++) {
 		for (unsigned int id = 0; job.n[i] && id <= sql_input(s, i)->n_known && !ret; id++) {
 			struct sql_counted one = { i, id, atomic_load(&job.n[i][id]) };

@@ -199,9 +199,7 @@ static int sql_result_row(struct sql_result *r, const struct sql_sink *sink, voi
 		if (v->kind == SQL_TEXT && !v->text)
 			return -ENOMEM;
 	}
-	if (r->blobs.bad)
-		return -ENOMEM;
-	return sink->row(ctx, r->v, r->n);
+	return r->blobs.bad ? -ENOMEM : sink->row(ctx, r->v, r->n);
 }
 
 static int sql_rows(struct sql *s, struct sql_result *r, const struct sql_sink *sink, void *ctx,
@@ -252,10 +250,7 @@ static int sql_run_one(struct sql *s, const char **text, const struct sql_sink *
 	whole = made ? buf_str(&own) : *text;
 	s->numbers |= strcasestr(whole, "rowid") || strcasestr(whole, "oid");
 	code = sqlite3_prepare_v2(s->db, whole, -1, &stmt, &end);
-	if (code != SQLITE_OK)
-		ret = sql_failed(s, code, why);
-	else
-		ret = sql_filled_read(s, NULL, 0);
+	ret = code != SQLITE_OK ? sql_failed(s, code, why) : sql_filled_read(s, NULL, 0);
 	r.stmt = stmt;
 	r.n = (size_t)sqlite3_column_count(stmt);
 	if (!ret && stmt)

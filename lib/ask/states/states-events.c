@@ -17,9 +17,7 @@ static bool kvm_exposed(const struct state_vcpu *v)
 		return false;
 	if (v->kvm == KVM_IN && v->cpu)
 		return v->cpu->gap[FAMILY_KVM];
-	if (t->run == RUN_UNKNOWN)
-		return true;
-	return t->run == RUN_ON && t->cpu->gap[FAMILY_KVM];
+	return t->run == RUN_UNKNOWN || (t->run == RUN_ON && t->cpu->gap[FAMILY_KVM]);
 }
 
 /* The vCPU's side by KVM; unknown where an event that is missing could have changed it. */
