@@ -224,11 +224,10 @@ uint64_t ring_newest(struct ring *r, uint32_t client)
 {
 	uint64_t next;
 
-	if ((!r->area.clients && ring_set_up(r)) || client >= r->area.clients)
+	if ((!r->area.clients && ring_set_up(r)) || client >= r->area.clients ||
+	    ring_read(r, &next, sizeof(next), sizeof(r->area) + client * sizeof(struct hypertrace_client)))
 		return 0;
-	return ring_read(r, &next, sizeof(next), sizeof(r->area) + client * sizeof(struct hypertrace_client))
-		       ? 0
-		       : next;
+	return next;
 }
 
 bool ring_find(struct ring *r, uint32_t client, uint64_t number, struct ring_event *ev)

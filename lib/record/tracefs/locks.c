@@ -98,9 +98,8 @@ static int left_check(const struct lock *one, int journal_fd, const struct log *
 
 	left_path(one->fd, path);
 	read_link(path, other);
-	if (fstatat(AT_FDCWD, other, &theirs, 0))
-		return 0;
-	if (journal_fd >= 0 && !fstat(journal_fd, &ours) && same_file(&ours, &theirs))
+	if (fstatat(AT_FDCWD, other, &theirs, 0) ||
+	    (journal_fd >= 0 && !fstat(journal_fd, &ours) && same_file(&ours, &theirs)))
 		return 0;
 	buffer_name(one->dir, name);
 	/* a recorder's journal lies in its spool */
