@@ -91,9 +91,7 @@ static double flame_svg_share(const struct drawing *s, const uint64_t *n)
 	double a = s->all[0] ? (double)n[0] / (double)s->all[0] : 0;
 	double b = s->all[1] ? (double)n[1] / (double)s->all[1] : 0;
 
-	if (!s->p->diff)
-		return a;
-	return s->all[0] && s->all[1] ? (a + b) / 2 : a + b;
+	return !s->p->diff ? a : s->all[0] && s->all[1] ? (a + b) / 2 : a + b;
 }
 
 static int flame_svg_visit(void *ctx, const struct flame_frame *f, const uint64_t *begin)

@@ -103,8 +103,7 @@ static int flame_of_stack(struct flame *f, const struct flame_item *i, const str
 							  s->names, s->n)
 				      : 0;
 	}
-	if (!ret)
-		ret = flame_stream_flush(f, s);
+	ret = ret ?: flame_stream_flush(f, s);
 	if (ret || !match)
 		return ret;
 	return flame_stack_count(f, i->input, i->pid, i->cpu, i->ts, f->names, n, NULL, 0);
@@ -225,8 +224,7 @@ static int flame_after(void *ctx, struct pass_run *run)
 	for (size_t i = 0; i < own->n && !ret; i++) {
 		for (; step < run->n_steps && run->steps[step].at <= own->v[i].at && !ret; step++)
 			ret = flame_call_step(f, &run->steps[step]);
-		if (!ret)
-			ret = flame_item_take(f, &own->v[i], own->addresses + own->v[i].first);
+		ret = ret ?: flame_item_take(f, &own->v[i], own->addresses + own->v[i].first);
 	}
 	for (; step < run->n_steps && !ret; step++)
 		ret = flame_call_step(f, &run->steps[step]);
