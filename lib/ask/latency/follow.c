@@ -220,7 +220,9 @@ static uint64_t latency_time(const struct latency *l, const struct merge_stream 
 
 	if (bound > l->reach)
 		bound = l->reach;
-	return late ? bound > UINT64_MAX - ts ? UINT64_MAX : ts + bound : bound > ts ? 0 : ts - bound;
+	if (late)
+		return bound > UINT64_MAX - ts ? UINT64_MAX : ts + bound;
+	return bound > ts ? 0 : ts - bound;
 }
 
 /* Events of the stream are lost from that time on. */

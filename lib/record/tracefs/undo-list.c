@@ -21,14 +21,15 @@ static enum list_kind list_kind(const char *path)
 	const char *name = basename(path);
 	size_t len = strlen(name);
 
-	bool pids = len > 4 && !strcmp(name + len - 4, "_pid");
-
-	return !strcmp(name, "set_event")		    ? LIST_EVENTS
-	       : !strncmp(name, "set_ftrace_", 11) && !pids ? LIST_FUNCS
-	       : !strncmp(name, "set_graph_", 10)	    ? LIST_GRAPH
-	       : pids					    ? LIST_PIDS
-	       : strcmp(name, "trigger")		    ? LIST_OTHER
-							    : LIST_TRIGGER;
+	if (!strcmp(name, "set_event"))
+		return LIST_EVENTS;
+	if (!strncmp(name, "set_ftrace_", 11) && strcmp(name + len - 4, "_pid"))
+		return LIST_FUNCS;
+	if (!strncmp(name, "set_graph_", 10))
+		return LIST_GRAPH;
+	if (len > 4 && !strcmp(name + len - 4, "_pid"))
+		return LIST_PIDS;
+	return strcmp(name, "trigger") ? LIST_OTHER : LIST_TRIGGER;
 }
 
 /* "0*" in its enable file: the event is on for a trigger only. 1, 0 or -errno. */
