@@ -465,10 +465,8 @@ int msg_poll(int fd, short events, const struct msg_wait *w)
 		n = poll(p, 2, left > 0 ? (int)left : 0);
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n > 0 && p[1].revents)
-			return -ECANCELED;
 		if (n > 0)
-			return 0;
+			return p[1].revents ? -ECANCELED : 0;
 		if (left <= 0)
 			return w->quiet_ms && end == w->deadline ? -ETIME : -ETIMEDOUT;
 	}

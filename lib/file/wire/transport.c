@@ -70,13 +70,11 @@ int transport_parse(struct transport_addr *a, const char *text)
 		return text[5] ? parse_vsock(a, text + 6) : 0;
 	}
 	if (!strncmp(text, "tcp:", 4)) {
-		const char *s, *end, *colon;
+		const char *s = text + 4, *end = *s == '[' ? strchr(s, ']') : NULL;
+		const char *colon = end ? end + 1 : strrchr(s, ':');
 		size_t len;
 
 		a->kind = TRANSPORT_TCP;
-		s = text + 4;
-		end = *s == '[' ? strchr(s, ']') : NULL;
-		colon = end ? end + 1 : strrchr(s, ':');
 		if (*s == '[' && !end)
 			return -EINVAL;
 		/* a bare IPv6 address has more than one colon and no port */
@@ -91,9 +89,8 @@ int transport_parse(struct transport_addr *a, const char *text)
 		a->host[len] = 0;
 		if (!transport_is_ip(a->host))
 			return -EINVAL;
-		if (!colon || !*colon)
-			return 0;
-		if (*colon != ':' || address_port(colon + 1, &a->port) || a->port > UINT16_MAX)
+		if (colon && *colon &&
+		    (*colon != ':' || address_port(colon + 1, &a->port) || a->port > UINT16_MAX))
 			return -EINVAL;
 		return 0;
 	}
@@ -303,9 +300,8 @@ bool transport_trusted_user(int fd)
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		return false;
-	return cred.uid == 0 || cred.uid == geteuid();
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	       (cred.uid == 0 || cred.uid == geteuid());
 }
 
 int transport_say_connect(int fd, uint32_t port, const struct msg_wait *w)
