@@ -152,10 +152,8 @@ static void log_to_system(void)
 	struct sockaddr_un a = { .sun_family = AF_UNIX, .sun_path = "/dev/log" };
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
-		close(fd);
-		fd = -1;
-	}
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+		fd_close(&fd);
 	if (fd < 0)
 		fd = open("/dev/kmsg", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
@@ -332,9 +330,7 @@ static const char *find_journal(void)
 		struct stat st;
 
 		memcpy(dir, journals[i], 4);
-		if (access(dir, W_OK) < 0)
-			continue;
-		if (lstat(journals[i], &st) < 0 || !file_distrust(&st))
+		if (!access(dir, W_OK) && (lstat(journals[i], &st) < 0 || !file_distrust(&st)))
 			return journals[i];
 	}
 	return NULL;

@@ -114,12 +114,10 @@ static void accept_some(struct server *s)
 
 		if (fd == -ECONNABORTED)
 			continue;
-		if (fd == -EAGAIN)
-			return;
-		if (fd < 0) {
+		if (fd < 0 && fd != -EAGAIN)
 			accept_failed(s, fd);
+		if (fd < 0)
 			return;
-		}
 		s->failed_until = 0;
 		if (may_connect(s->a, fd, &peer)) {
 			pending_add(s, fd, &peer);
@@ -149,13 +147,10 @@ static void pending_begin(struct server *s, size_t i, const struct msg *m)
 
 	if (s->serving && atomic_load(&s->serving->ending))
 		end_serving(s);
-	if (s->serving) {
-		pending_refuse(s, i, "busy: another recorder is at work");
-		return;
-	}
-	ret = msg_get_trace_req(m, &req);
-	if (ret) {
-		pending_refuse(s, i, "the request makes no sense");
+	if (s->serving || msg_get_trace_req(m, &req)) {
+		pending_refuse(s, i,
+			       s->serving ? "busy: another recorder is at work"
+					  : "the request makes no sense");
 		return;
 	}
 	log_info(&s->a->log, "a recorder from %s", transport_text(&p->peer, text, sizeof(text)));

@@ -69,10 +69,8 @@ static bool sync_choose(const struct sync *s, int64_t *ts, int64_t *offset)
 	}
 	if (shortest == INT64_MAX)
 		return false;
-	*offset = low + (high - low) / 2;
 	/* a recorder drops a sample with 0 in it, and with it the whole guest's */
-	if (!*offset)
-		*offset = 1;
+	*offset = (low + (high - low) / 2) ?: 1;
 	return true;
 }
 
@@ -87,11 +85,8 @@ static int sync_receive(struct sync *s, uint32_t id, struct msg_sync *sync)
 {
 	struct msg_wait w = serving_wait(s->serving);
 	struct msg m;
-	int ret = msg_recv(s->fd, &s->reader, &w, &m);
+	int ret = msg_recv(s->fd, &s->reader, &w, &m) ?: msg_get_sync(&m, sync);
 
-	if (ret)
-		return ret;
-	ret = msg_get_sync(&m, sync);
 	return ret ? ret : msg_sync_is(sync, MSG_SYNC_PTP, id) ? 0 : -EPROTO;
 }
 
@@ -238,10 +233,8 @@ static int sync_start(struct sync **out, const struct serving *serving)
 	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	ret = s->finish_fd < 0 ? -errno
 			       : clock_marker_open(&s->clock, serving->undo, serving->clock, 2 * PROBES);
-	if (!ret) {
-		ret = thread_start(&s->thread, sync_thread, s);
-		s->running = !ret;
-	}
+	ret = ret ?: thread_start(&s->thread, sync_thread, s);
+	s->running = !ret;
 	if (ret)
 		sync_free(s);
 	else
@@ -322,9 +315,7 @@ static int serving_setup(struct serving *s)
 	if (s->boot)
 		log_info(s->log, "the buffer holds a boot trace: it is not cleared");
 	ret = s->boot ? instance_join(s->inst) : instance_setup(s->inst);
-	if (ret)
-		return ret;
-	if (!s->boot && s->plan.pids.n)
+	if (!ret && !s->boot && s->plan.pids.n)
 		ret = instance_set_pids(s->inst, &s->plan.pids, 0);
 	ret = ret ?: undo_read(s->undo, instance_file(s->inst, path, "trace_clock"), &s->clock);
 	if (ret)
@@ -612,8 +603,7 @@ static void *serving_thread(void *arg)
 			 ret == -ENODATA ? "the recorder went away" : strerror(-ret));
 	else
 		log_info(s->log, "the recording is complete");
-	close(s->fd);
-	s->fd = -1;
+	fd_close(&s->fd);
 	eventfd_write(s->done_fd, 1);
 	return NULL;
 }
