@@ -104,8 +104,7 @@ int ports_accept(struct ports *p, size_t i, const struct msg_wait *w)
 		else if (ret != -EAGAIN && ret != -ECONNABORTED)
 			return ret;
 	}
-	close(port->wake);
-	port->wake = -1;
+	fd_close(&port->wake);
 	return ret;
 }
 
@@ -179,12 +178,9 @@ static ssize_t stream_empty(struct stream *s, size_t left)
 			s->bytes += (size_t)n;
 			return n;
 		}
-		if (n < 0 && errno == EINTR)
+		s->no_splice_out = n < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS);
+		if (s->no_splice_out || (n < 0 && errno == EINTR))
 			continue;
-		if (n < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
-			s->no_splice_out = true;
-			break;
-		}
 		if (n < 0 && errno != EAGAIN)
 			return -errno;
 		ret = msg_poll(s->sock, POLLOUT, &w);
@@ -207,14 +203,9 @@ static ssize_t stream_full(struct stream *s)
 	if (s->no_splice_in)
 		return 0;
 	n = splice(s->raw, NULL, s->pipe[1], NULL, 1u << 16, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENODEV))
-		return 0;
-	if (n < 0 && errno == EINVAL) {
-		s->no_splice_in = true;
-		return 0;
-	}
+	s->no_splice_in = n < 0 && errno == EINVAL;
 	if (n < 0)
-		return -errno;
+		return s->no_splice_in || errno == EAGAIN || errno == EINTR || errno == ENODEV ? 0 : -errno;
 	for (left = n; left; left -= done) {
 		done = stream_empty(s, (size_t)left);
 		if (done < 0)
@@ -352,14 +343,13 @@ static void *stream_thread(void *arg)
 int streams_start(struct streams **out, const struct serving *serving)
 {
 	struct streams *s = calloc(1, sizeof(*s) + serving->n_streams * sizeof(s->v[0]));
-	int ret = 0;
+	int ret;
 
 	if (!s)
 		return -ENOMEM;
 	s->serving = serving;
 	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (s->finish_fd < 0)
-		ret = -errno;
+	ret = s->finish_fd < 0 ? -errno : 0;
 	for (; s->n < serving->n_streams && !ret; s->n++) {
 		struct stream *one = &s->v[s->n];
 
