@@ -86,8 +86,7 @@ static void *clock_thread(void *arg)
 		msg_send_buf(c->fd, &b, &w);
 	}
 	/* the agent waits for more as long as this is open */
-	close(c->fd);
-	c->fd = -1;
+	fd_close(&c->fd);
 	return NULL;
 }
 

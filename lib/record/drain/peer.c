@@ -96,13 +96,12 @@ static const char *peer_option(const struct strlist *args, const char *option)
 
 static int send_request(struct peer *p)
 {
-	struct msg_trace_req req = { 0 };
+	struct msg_trace_req req = { .trace_id = p->o.trace_id };
 	struct msg_wait w = peer_step(p);
 	struct buf out = { 0 };
 	char hz[32];
 	int ret = 0;
 
-	req.trace_id = p->o.trace_id;
 	if (!peer_option(p->o.args, "-C") && p->o.clock)
 		ret = strlist_add(&req.args, "-C") ?: strlist_add(&req.args, p->o.clock);
 	for (size_t i = 0; i < p->o.args->n && !ret; i++)

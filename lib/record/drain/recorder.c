@@ -77,14 +77,10 @@ static void *drain_thread(void *arg)
 	struct worker *w = arg;
 	struct recorder *r = w->track->rec;
 	struct sched_param p = { .sched_priority = r->o.rt_prio };
-	int ret;
+	int ret = r->o.rt_prio ? pthread_setschedparam(pthread_self(), SCHED_FIFO, &p) : 0;
 
-	if (r->o.rt_prio) {
-		ret = pthread_setschedparam(pthread_self(), SCHED_FIFO, &p);
-		if (ret)
-			log_warn(r->o.log, "cannot set real-time priority %d: %s", r->o.rt_prio,
-				 strerror(ret));
-	}
+	if (ret)
+		log_warn(r->o.log, "cannot set real-time priority %d: %s", r->o.rt_prio, strerror(ret));
 	w->error = w->track->s->ops->drain(w->track->s, w->cpu, &w->drain);
 	if (w->error && !atomic_exchange(&r->failed, true) && r->o.failed)
 		r->o.failed(r->o.ctx, w->track->s, w->cpu, w->error);
@@ -116,10 +112,8 @@ static int start_worker(struct track *t, struct spool *spool, size_t buffer, uns
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(&w->thread, NULL, drain_thread, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (ret)
-		return -ret;
-	w->running = true;
-	return 0;
+	w->running = !ret;
+	return -ret;
 }
 
 static void track_free(struct track *t)
