@@ -339,11 +339,8 @@ static void align_guest(void *ctx, size_t i)
 	if (!g->clock_error && t->host) {
 		struct spool_source s;
 
-		g->clock_error = spool_source_open(&s, g->spool);
-		if (!g->clock_error) {
-			g->clock_error = sync_guest_read(&events, &s.source);
-			spool_source_close(&s);
-		}
+		g->clock_error = spool_source_open(&s, g->spool) ?: sync_guest_read(&events, &s.source);
+		spool_source_close(&s);
 	}
 	if (!g->clock_error) { /* -ENODATA: no offset, for the reason in clock_why */
 		enum tsync_method method = c.all->tsync;
@@ -391,8 +388,7 @@ int session_guests_align_clocks(struct session_guests *all, struct spool *host)
 
 		if (!session_guest_takes_part(g))
 			continue;
-		if (!g->clock_error)
-			g->clock_error = note_shift(all, g);
+		g->clock_error = g->clock_error ?: note_shift(all, g);
 		if (g->clock_error && all->tsync != TSYNC_NONE)
 			log_warn(all->log, "guest %s: its clock could not be tied to the host's: %s",
 				 g->spec.name,

@@ -111,10 +111,8 @@ int session_guests_prepare(struct session_guests *all, const char *output)
 	    (all->o->stop_fd >= 0 && epoll_ctl(all->give_up_fd, EPOLL_CTL_ADD, all->o->stop_fd, &e) < 0))
 		return -errno;
 	ret = guests_find(&all->found, &go);
-	while (!ret && all->n < all->plan->n_guests) {
-		all->n++;
-		ret = make_guest(all, &all->v[all->n - 1], output);
-	}
+	while (!ret && all->n < all->plan->n_guests)
+		ret = make_guest(all, &all->v[all->n++], output);
 	return ret;
 }
 
@@ -215,7 +213,7 @@ static struct session_buffer *guest_row(const struct session_guest *g, struct se
 void session_guests_verify_totals(struct session_guests *all, const struct recorder *rec,
 				  struct session_summary *sum)
 {
-	uint64_t first, last;
+	uint64_t first = all->host_started, last = first;
 	struct buf text = { 0 };
 
 	for (size_t i = 0; i < all->n; i++) {
@@ -258,8 +256,6 @@ void session_guests_verify_totals(struct session_guests *all, const struct recor
 		log_info(all->log, "guest %s: started at most %.1f ms before the host", g->spec.name,
 			 ((double)all->host_started - (double)g->peer->ready) / 1e6);
 	}
-	first = all->host_started;
-	last = first;
 	for (size_t i = 0; i < all->n && first; i++) {
 		uint64_t t = all->v[i].started;
 

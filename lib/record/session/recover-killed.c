@@ -322,8 +322,7 @@ static int recover_guests(struct session *s, bool align)
 		struct session_guest *g = &all->v[i];
 		struct dat_from_spool_opts fo = { .output = g->output, .log = s->log };
 
-		if (!g->error)
-			g->error = dat_from_spool(g->spool, &fo);
+		g->error = g->error ?: dat_from_spool(g->spool, &fo);
 		if (!g->error)
 			log_info(s->log, "guest %s: %s", g->spec.name, g->output);
 		if (g->error && g->error != -ENODATA) {

@@ -143,12 +143,11 @@ static void on_failure(void *ctx, const struct source *source, unsigned int cpu,
 static int start_track(struct session *s, size_t i)
 {
 	struct session_track *t = &s->tracks[i];
-	int ret = 0;
+	int ret;
 
 	/* also when it fails half-way it must be stopped */
 	t->started = true;
-	if (t->instance)
-		ret = instance_begin_region(t->instance);
+	ret = t->instance ? instance_begin_region(t->instance) : 0;
 	/* the kernel switches the host's buffers then, and session_region_look() the others */
 	return ret || s->plan->start_on.event ? ret : t->source->ops->start(t->source);
 }
@@ -525,8 +524,7 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 		if (s.spool)
 			session_remove_spool(&s);
 	} else {
-		int ran = session_run(&s);
-		int drained;
+		int ran = session_run(&s), drained;
 
 		rotate_end(&s);
 		drained = session_drain(&s);
