@@ -42,11 +42,9 @@ int64_t sync_offset(const struct sync_result *r, uint64_t time)
 	struct offset_table t = { two, 2 };
 	size_t i;
 
-	if (!r->n_points)
-		return 0;
+	if (r->n_points < 2)
+		return r->n_points ? r->points[0].offset : 0;
 	i = point_at(r, time);
-	if (r->n_points == 1)
-		return r->points[0].offset;
 	i = i + 1 == r->n_points ? i - 1 : i;
 	for (int k = 0; k < 2; k++)
 		two[k] = (struct offset_point){ r->points[i + k].time, r->points[i + k].offset, 1, 0 };

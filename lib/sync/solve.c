@@ -526,9 +526,7 @@ int sync_check(const struct sync_input *in, const struct sync_result *map, const
 	int ret = windows_threads(&p);
 
 	*out = (struct sync_check){ 0 };
-	if (ret)
-		goto out;
-	for (size_t i = 0; i < in->n_cpus; i++) {
+	for (size_t i = 0; i < in->n_cpus && !ret; i++) {
 		const struct sync_cpu *c = &in->cpus[i];
 		const struct thread *t = windows_thread(&p, sync_pid(map, c->cpu));
 
@@ -543,7 +541,6 @@ int sync_check(const struct sync_input *in, const struct sync_result *map, const
 			out->worst = far > out->worst ? far : out->worst;
 		}
 	}
-out:
 	windows_release(&p);
 	return ret;
 }
