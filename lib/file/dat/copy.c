@@ -355,8 +355,8 @@ int dat_copy(const struct dat_copy *c, int fd, const char *path, const struct lo
 	int ret;
 
 	w.pages = open_beside(path);
-	ret = w.pages < 0 ? w.pages
-			  : reader_symbols(info, &w.file.kallsyms) ?: copy_systems(&w) ?: copy_names(&w) ?: copy_own_options(&w);
+	ret = w.pages < 0 ? w.pages : reader_symbols(info, &w.file.kallsyms);
+	ret = ret ?: copy_systems(&w) ?: copy_names(&w) ?: copy_own_options(&w);
 	for (size_t i = 1; i < c->n && !ret; i++)
 		ret = copy_fits(&w, &c->v[i]) ? 0 : -EINVAL;
 	if (ret)

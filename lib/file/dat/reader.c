@@ -208,7 +208,7 @@ int reader_symbols(const struct reader_info *info, struct dat_text *out)
 	if (r && !ret)
 		r->info.reader = NULL;
 	*out = info->kallsyms;
-	return ret;
+	return ret ? log_fail_errno(r->log, ret, "cannot read the kernel's symbols") : 0;
 }
 
 static int v7_options(struct reader *r, struct cursor *c, uint64_t *next)

@@ -60,7 +60,7 @@ struct reader_info {
 int reader_open(struct reader **out, int fd, const struct log *log);
 /*
  * The kernel's symbols, some MB, which version 7's files give when they are asked for: one thread at a time.
- * Errors as of reader_open().
+ * Errors as of reader_open(), all of them logged.
  */
 int reader_symbols(const struct reader_info *info, struct dat_text *out);
 /* Frees it and all that its info points to. Takes NULL. */
