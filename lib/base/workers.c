@@ -132,6 +132,17 @@ void workers_share(size_t n, workers_job *job, void *ctx)
 	workers_free(others);
 }
 
+struct workers *workers_beside(workers_job *job, void *ctx)
+{
+	struct workers *c = NULL;
+
+	if (workers_new(&c, 1))
+		job(ctx, 0);
+	else
+		workers_begin(c, job, ctx);
+	return c;
+}
+
 static pthread_mutex_t errands_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t errands_changed = PTHREAD_COND_INITIALIZER;
 static struct errand *errands; /* those that wait */

@@ -32,6 +32,9 @@ void workers_finish(struct workers *c);
  */
 void workers_share(size_t n, workers_job *job, void *ctx);
 
+/* Does the job, as 0, in a thread; at once if none can be started: NULL. workers_free() waits for it. */
+struct workers *workers_beside(workers_job *job, void *ctx);
+
 /*
  * A job for whichever thread has time: one that would wait else, or the one that needs it done. The members
  * are private. Zero-initialised = none.

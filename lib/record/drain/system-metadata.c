@@ -156,10 +156,7 @@ void kernel_symbols_read(struct kernel_symbols *k, struct spool *spool)
 	if (k->reader)
 		return;
 	k->spool = spool;
-	if (workers_new(&k->reader, 1))
-		read_symbols(k, 0);
-	else
-		workers_begin(k->reader, read_symbols, k);
+	k->reader = workers_beside(read_symbols, k);
 }
 
 void kernel_symbols_keep(struct kernel_symbols *k, const struct log *log)

@@ -451,22 +451,10 @@ static void restore_job(void *session, size_t i)
 	session_restore(session);
 }
 
-/* Does the job in a thread, or at once if none can be started. workers_free() waits for it. */
-static struct workers *beside(workers_job *job, struct session *s)
-{
-	struct workers *c = NULL;
-
-	if (workers_new(&c, 1))
-		job(s, 0);
-	else
-		workers_begin(c, job, s);
-	return c;
-}
-
 /* Putting tracefs back waits for the kernel most of the time, the rest does not wait for that. */
 static int finish_files(struct session *s)
 {
-	struct workers *restorer = s->plan->keep ? NULL : beside(restore_job, s);
+	struct workers *restorer = s->plan->keep ? NULL : workers_beside(restore_job, s);
 	int ret = 0, error;
 
 	kernel_symbols_read(&s->symbols, s->spool);
