@@ -134,8 +134,8 @@ struct worker {
 	OWN_LINE struct slot {
 		struct pipeline_run run;
 		size_t number; /* of the run */
-		size_t firsts; /* calls of first() that are left */
-		int ret;       /* of work() and first() */
+		size_t left;   /* calls of first() and finish() that must come before after() */
+		int ret;       /* of work(), first() and finish() */
 	} slots[PIPELINE_SLOTS];
 	size_t first, begun, taken; /* slots from first to taken are in use; modulo the number of slots */
 };
@@ -194,12 +194,12 @@ static bool worker_turn(struct pipeline *p, struct worker *w, size_t number)
 		struct slot *s = &w->slots[i % p->slots];
 		int ret = s->ret;
 
-		if (s->number != t->run || (after && s->firsts))
+		if (s->number != t->run || (after && s->left))
 			continue;
 		if (!ret)
 			ret = after ? p->job->after(p->ctx, &s->run) : p->job->first(p->ctx, &s->run, number);
 		s->ret = ret;
-		s->firsts -= !after;
+		s->left -= !after;
 		w->first += after;
 		if (after && ret) {
 			p->result = ret;
@@ -231,9 +231,24 @@ static bool worker_begin(struct pipeline *p, struct worker *w, size_t worker)
 		return false;
 	s->run.worker = worker;
 	s->ret = p->job->work(p->ctx, &s->run);
-	s->firsts = p->job->n_firsts;
+	s->left = p->job->n_firsts + !!p->job->finish;
 	w->begun++;
 	return true;
+}
+
+/* Finishes one of its runs, which no other waits for. */
+static bool worker_finish(struct pipeline *p, struct worker *w)
+{
+	for (size_t i = w->first; i < w->begun && p->job->finish; i++) {
+		struct slot *s = &w->slots[i % p->slots];
+
+		if (s->left != 1)
+			continue;
+		s->ret = s->ret ?: p->job->finish(p->ctx, &s->run);
+		s->left = 0;
+		return true;
+	}
+	return false;
 }
 
 /*
@@ -276,8 +291,8 @@ static void pipeline_worker(void *ctx, size_t worker)
 
 		if (p->ended && w->first == w->taken)
 			break;
-		if (!worker_give(p, w) && !worker_begin(p, w, worker) && !errands_help() &&
-		    !worker_take(p, w))
+		if (!worker_give(p, w) && !worker_begin(p, w, worker) && !worker_finish(p, w) &&
+		    !errands_help() && !worker_take(p, w))
 			pipeline_rest(p, changes);
 	}
 }

@@ -96,7 +96,9 @@ struct pipeline_job {
 	 */
 	int (*first)(void *ctx, struct pipeline_run *run, size_t number);
 	size_t n_firsts; /* up to PIPELINE_FIRSTS_MAX */
-	/* In order, one at a time, when all first() of the run are over. */
+	/* By several threads again, each with a run, when all first() of it are over. NULL: nothing to do. */
+	int (*finish)(void *ctx, struct pipeline_run *run);
+	/* In order, one at a time, when the run is finished. */
 	int (*after)(void *ctx, struct pipeline_run *run);
 	/* At the end, of each run's own. NULL: not needed. */
 	void (*release)(void *own);

@@ -81,7 +81,8 @@ static int order(void *ctx, struct pipeline_run *run, size_t number)
 	return ++s->first == s->fail_first ? -EXDEV : 0;
 }
 
-/* Of the last run of those that one thread took at once, it ends when first() of the next thread's is over. */
+/* Of the last run of those that one thread took at once, it ends when first() of the next thread's is over.
+ */
 static int give_back_late(void *ctx, struct pipeline_run *run)
 {
 	struct job_state *s = ctx;
@@ -113,6 +114,8 @@ struct firsts_state {
 		atomic_size_t runs;
 	} v[3];
 	size_t fail_number, fail_run; /* fail_run 0: none fails */
+	atomic_int finishing, most;   /* calls of finish() at a time */
+	size_t fail_finish;	      /* at that run; 0: never */
 };
 
 /* Likewise number 0, when number 1 of the next thread's is over. */
@@ -134,12 +137,29 @@ static int order_several(void *ctx, struct pipeline_run *run, size_t number)
 	return ++one->runs == f->fail_run && number == f->fail_number ? -EXDEV : 0;
 }
 
+static int finish_several(void *ctx, struct pipeline_run *run)
+{
+	struct firsts_state *f = ctx;
+	int n = ++f->finishing, most = f->most;
+	size_t number;
+
+	while (n > most && !atomic_compare_exchange_weak(&f->most, &most, n))
+		;
+	for (size_t i = 0; i < ARRAY_SIZE(f->v); i++)
+		assert_true(f->v[i].ts >= run->records.v[run->records.n - 1].ts);
+	usleep(3000);
+	memcpy(&number, run->out.data, sizeof(number));
+	assert_int_equal(run->out.len, sizeof(number));
+	buf_add(&run->out, "x", 1);
+	f->finishing--;
+	return number == f->fail_finish ? -EILSEQ : 0;
+}
+
 static int give_back_several(void *ctx, struct pipeline_run *run)
 {
 	struct firsts_state *f = ctx;
 
-	for (size_t i = 0; i < ARRAY_SIZE(f->v); i++)
-		assert_true(f->v[i].ts >= run->records.v[run->records.n - 1].ts);
+	assert_int_equal(run->out.len, sizeof(size_t) + 1); /* it is finished */
 	return give_back(&f->s, run);
 }
 
@@ -147,6 +167,7 @@ static const struct pipeline_job several_firsts = { .before = see,
 						    .work = toil,
 						    .first = order_several,
 						    .n_firsts = 3,
+						    .finish = finish_several,
 						    .after = give_back_several,
 						    .release = let_go };
 
@@ -222,10 +243,12 @@ static void test_two_turns(void **state)
 	assert_int_equal(s.after, RECORDS);
 }
 
-/* Each number's calls are in order; two numbers are at it at a time; after() comes when all have been. */
+/* Each number's calls are in order; two numbers are at it at a time; a run is finished when all have been,
+ * two at a time. */
 static void test_several_firsts(void **state)
 {
 	struct fixture *x = *state;
+	struct firsts_state fail = { .fail_finish = 7 };
 	cpu_set_t all;
 
 	make_file(x);
@@ -234,12 +257,16 @@ static void test_several_firsts(void **state)
 
 		assert_int_equal(work_with(x, &several_firsts, &well), 0);
 		assert_int_equal(well.s.after, RECORDS);
+		if (pipeline_workers() > 1)
+			assert_true(well.most > 1);
 		for (size_t i = 0; i < ARRAY_SIZE(well.v); i++)
 			assert_int_equal(well.v[i].runs, well.s.runs);
 		assert_int_equal(work_with(x, &several_firsts, &f), -EXDEV);
 		assert_int_equal(f.v[number].runs, 5);
 		assert_int_equal(f.s.after, 4 * MERGE_RUN_MAX);
 	}
+	assert_int_equal(work_with(x, &several_firsts, &fail), -EILSEQ);
+	assert_int_equal(fail.s.after, 6 * MERGE_RUN_MAX);
 	all = stay_on_one_core();
 	for (size_t number = 0; number < 3; number++) {
 		struct firsts_state f = { .fail_number = number, .fail_run = 5 };
