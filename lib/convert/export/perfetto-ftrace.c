@@ -182,8 +182,8 @@ struct pf_chunk *pf_chunk_new(size_t n_cpus)
 
 bool pf_chunk_begin(struct pf_chunk *c, size_t n)
 {
-	c->n = c->n_late = 0;
-	c->packets.len = 0;
+	c->n = c->n_late = c->n_slices = 0;
+	c->args.len = c->packets.len = 0;
 	arena_reset(&c->kept);
 	return !array_room(&c->v, &c->cap, n, sizeof(*c->v));
 }
@@ -227,7 +227,10 @@ void pf_chunk_free(void *chunk)
 	free(c->late);
 	free(c->v);
 	free(c->queues);
+	free(c->slices);
+	step_batch_release(&c->steps);
 	arena_release(&c->kept);
+	buf_release(&c->args);
 	buf_release(&c->packets);
 	free(c);
 }

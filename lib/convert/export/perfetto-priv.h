@@ -99,8 +99,13 @@ struct pf_chunk {
 	size_t n_late, n, cap;
 	struct arena kept;
 	struct pf_queue *queues; /* by input and CPU */
-	struct buf packets;	 /* not yet compressed */
-	void *zip;		 /* ISA-L's memory */
+	struct step_batch steps;
+	/* begins and ends of slices, and moments: packets when the chunk is finished; their arguments */
+	struct pf_slice *slices;
+	size_t n_slices, slices_room;
+	struct buf args;
+	struct buf packets; /* not yet compressed */
+	void *zip;	    /* ISA-L's memory */
 };
 
 /* NULL: no memory. */
@@ -182,7 +187,6 @@ struct perfetto {
 	size_t n_exits;
 	struct pf_labels *labels; /* perfetto-track.c: by input */
 	struct steps *meanings;
-	struct step_batch steps;
 	struct states *states;
 	struct gaps gaps;
 	struct marks marks; /* perfetto-event.c: and by source */
@@ -247,11 +251,15 @@ static inline uint64_t pf_state(const struct state_span *s)
 /* A text that comes once, or has no end of values. */
 #define PF_FULL(s) ((struct pf_label){ .text = (s) })
 
-/* Begin of a slice, or a moment, by the numbers of TrackEvent.Type, which uses args up; end of a slice. */
+/*
+ * Begin of a slice, or a moment, by the numbers of TrackEvent.Type, which uses args up; end of a slice. They
+ * wait in the chunk; pf_slices_write() appends those to its packets, by any thread.
+ */
 enum pf_point { PF_BEGIN = 1, PF_END = 2, PF_MOMENT = 3 };
 void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
 	    enum pf_word category, struct pf_label name, struct pf_args *args);
 void pf_put_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts);
+void pf_slices_write(const struct perfetto *pf, struct pf_chunk *c);
 
 /* Arguments for one slice, empty: pf's until the next call. */
 static inline struct pf_args *pf_args(struct perfetto *pf)

@@ -224,46 +224,70 @@ static void put_label(struct buf *b, unsigned int number, unsigned int text, str
 		pb_text(b, text, l.text, strlen(l.text));
 }
 
-/* A packet of a TrackEvent: args' fields, then n bytes of others. */
-static void put_event(const struct perfetto *pf, size_t input, uint64_t ts, const struct buf *args,
-		      const uint8_t *fields, size_t n)
-{
-	size_t len = args ? args->len : 0;
-	uint8_t head[8 * PB_VARINT_MAX], *at = pb_field(head, PACKET_TIMESTAMP, ts);
-	struct buf *b = &pf->chunk->packets;
+/* A packet of a TrackEvent. */
+struct pf_slice {
+	uint64_t ts, track;
+	uint32_t input, name;	/* name: its label's number; 0: it is among the arguments */
+	uint32_t args, args_to; /* bytes of the chunk's */
+	enum pf_point type;
+	enum pf_word category;
+};
 
-	at = pb_field(at, PACKET_SEQUENCE_ID, pf->machines[input] + 1);
-	if (pf->machines[input])
-		at = pb_field(at, PACKET_MACHINE_ID, pf->machines[input]);
-	if (args)
-		at = pb_field(at, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_INCREMENTAL_STATE);
-	at = pb_head(at, PACKET_TRACK_EVENT, len + n);
-	pb_length(b, TRACE_PACKET, (size_t)(at - head) + len + n);
-	buf_add(b, head, (size_t)(at - head));
-	if (args)
-		buf_add(b, args->data, len);
-	buf_add(b, fields, n);
+static void slice_add(struct perfetto *pf, const struct pf_slice *s)
+{
+	struct pf_chunk *c = pf->chunk;
+
+	pf->bad |= array_push_kept(&c->slices, &c->slices_room, &c->n_slices, s, sizeof(*s)) != 0;
 }
 
 void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
 	    enum pf_word category, struct pf_label name, struct pf_args *args)
 {
-	uint8_t fields[8 * PB_VARINT_MAX], *at = pb_field(fields, SLICE_CATEGORY_NUMBER, category);
+	struct buf *all = &pf->chunk->args;
+	uint32_t at = (uint32_t)all->len;
 
-	at = pb_field(pb_field(at, SLICE_TYPE, type), SLICE_TRACK, track);
-	if (name.number)
-		at = pb_field(at, SLICE_NAME_NUMBER, name.number);
-	else
+	if (!name.number)
 		pb_text(&args->bytes, SLICE_NAME, name.text, strlen(name.text));
-	put_event(pf, input, ts, &args->bytes, fields, (size_t)(at - fields));
+	buf_add(all, args->bytes.data, args->bytes.len);
+	slice_add(pf, &(struct pf_slice){ ts, track, (uint32_t)input, name.number, at, (uint32_t)all->len,
+					  type, category });
 }
 
 void pf_put_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts)
 {
-	uint8_t fields[4 * PB_VARINT_MAX], *at = pb_field(fields, SLICE_TYPE, PF_END);
+	slice_add(pf,
+		  &(struct pf_slice){ .ts = ts, .track = track, .input = (uint32_t)input, .type = PF_END });
+}
 
-	at = pb_field(at, SLICE_TRACK, track);
-	put_event(pf, input, ts, NULL, fields, (size_t)(at - fields));
+static void slice_write(const struct perfetto *pf, struct pf_chunk *c, const struct pf_slice *s)
+{
+	uint8_t fields[8 * PB_VARINT_MAX], *end = fields;
+	uint8_t head[10 * PB_VARINT_MAX], *at = pb_field(head, PACKET_TIMESTAMP, s->ts);
+	struct buf *b = &c->packets;
+	size_t len = s->args_to - s->args;
+
+	if (s->type != PF_END)
+		end = pb_field(end, SLICE_CATEGORY_NUMBER, s->category);
+	end = pb_field(pb_field(end, SLICE_TYPE, s->type), SLICE_TRACK, s->track);
+	if (s->name)
+		end = pb_field(end, SLICE_NAME_NUMBER, s->name);
+	at = pb_field(at, PACKET_SEQUENCE_ID, pf->machines[s->input] + 1);
+	if (pf->machines[s->input])
+		at = pb_field(at, PACKET_MACHINE_ID, pf->machines[s->input]);
+	if (s->type != PF_END)
+		at = pb_field(at, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_INCREMENTAL_STATE);
+	at = pb_head(at, PACKET_TRACK_EVENT, len + (size_t)(end - fields));
+	pb_length(b, TRACE_PACKET, (size_t)(at - head) + len + (size_t)(end - fields));
+	buf_add(b, head, (size_t)(at - head));
+	buf_add(b, c->args.data + s->args, len);
+	buf_add(b, fields, (size_t)(end - fields));
+}
+
+void pf_slices_write(const struct perfetto *pf, struct pf_chunk *c)
+{
+	c->packets.bad |= c->args.bad;
+	for (size_t i = 0; i < c->n_slices && !c->packets.bad; i++)
+		slice_write(pf, c, &c->slices[i]);
 }
 
 /* False: there are too many. */

@@ -267,12 +267,11 @@ static void put_tasks(struct perfetto *p, size_t i, uint64_t ts)
 	}
 }
 
-static void chunk_record(struct perfetto *p, const struct merge_record *m, struct pf_record *r)
+/* What the record alone says. */
+static void chunk_read(const struct perfetto *p, const struct merge_record *m, struct pf_record *r)
 {
 	const struct merge_stream *s = merge_stream(p->job->timeline->merge, m);
-	const struct input *in = &p->job->in->v[s->input];
 	const struct known_event *e;
-	enum pf_role role;
 
 	*r = (struct pf_record){ .ts = m->ts,
 				 .data = m->data,
@@ -284,15 +283,22 @@ static void chunk_record(struct perfetto *p, const struct merge_record *m, struc
 				 .lost = m->missed,
 				 .how = m->len ? PF_KNOWN : PF_LEFT_OUT };
 	e = timeline_event(p->job->timeline, m, &r->id);
-	if (e) {
-		r->event = pf_event(p, s->input, r->id);
+	if (e)
 		r->pid = timeline_pid(&e->pid, m);
-	}
+}
+
+/* What those before it say. */
+static void chunk_record(struct perfetto *p, const struct merge_record *m, struct pf_record *r)
+{
+	const struct merge_stream *s = merge_stream(p->job->timeline->merge, m);
+	enum pf_role role;
+
+	r->event = m->len < 2 ? NULL : pf_event(p, r->input, r->id);
 	arena_reset(&p->arena);
 	if (m->missed || m->paused) {
 		/* the hypervisor's events show their instance themselves */
 		if (r->event ? r->event->role == PF_OF_HYP
-			     : *reader_info(in->reader)->buffers[s->buffer].name)
+			     : *reader_info(p->job->in->v[s->input].reader)->buffers[s->buffer].name)
 			pf_hyp_lost(p, r->input, r->cpu);
 		pf_marker_lost(p, m);
 		if (m->data || m->paused) /* else nothing follows */
@@ -314,23 +320,35 @@ static void chunk_record(struct perfetto *p, const struct merge_record *m, struc
 	p->job->unknown += m->len && !r->event;
 }
 
-static int chunk_status(const struct perfetto *p)
+static int perfetto_before(void *ctx, struct pipeline_run *run)
 {
-	return p->bad || p->kept.bad || p->chunk->kept.bad || p->chunk->packets.bad ? -ENOMEM : 0;
+	const struct perfetto *p = ctx;
+
+	return export_tell(p->job);
 }
 
-static int perfetto_before(void *ctx, struct pipeline_run *run)
+static int perfetto_work(void *ctx, struct pipeline_run *run)
+{
+	const struct perfetto *p = ctx;
+	const struct merge_run *m = &run->records;
+	struct pf_chunk *c = run->own = run->own ?: pf_chunk_new(p->n_cpus);
+
+	if (!c || !pf_chunk_begin(c, m->n))
+		return -ENOMEM;
+	for (; c->n < m->n; c->n++)
+		chunk_read(p, &m->v[c->n], &c->v[c->n]);
+	return steps_fill(p->meanings, p->job->timeline, m, STATES_STEPS, &c->steps);
+}
+
+/* The slices on all tracks. */
+static int perfetto_first(void *ctx, struct pipeline_run *run, size_t number)
 {
 	struct perfetto *p = ctx;
 	const struct merge_run *m = &run->records;
+	struct pf_chunk *chunk = p->chunk = run->own;
 	size_t n = p->job->in->n;
-	int ret;
+	int ret = 0;
 
-	if (!run->own)
-		run->own = pf_chunk_new(p->n_cpus);
-	p->chunk = run->own;
-	if (!p->chunk || !pf_chunk_begin(p->chunk, m->n))
-		return -ENOMEM;
 	if (!p->begun) {
 		uint64_t ts = m->n ? m->v[0].ts : 0;
 
@@ -345,16 +363,12 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 		}
 		p->bad |= p->arena.bad; /* each record empties it */
 		ret = states_begin(p->states, ts);
-		if (ret)
-			return ret;
 	}
-	ret = steps_fill(p->meanings, p->job->timeline, m, STATES_STEPS, &p->steps);
-	if (!ret)
-		steps_learn(p->meanings, m, p->steps.v, p->steps.n);
+	steps_learn(p->meanings, m, chunk->steps.v, chunk->steps.n);
 	for (size_t i = 0, step = 0; i < m->n && !ret; i++) {
-		chunk_record(p, &m->v[i], &p->chunk->v[p->chunk->n++]);
-		for (; step < p->steps.n && p->steps.v[step].at == i && !ret; step++)
-			ret = states_step(p->states, &p->steps.v[step], m->v[i].raw);
+		chunk_record(p, &m->v[i], &chunk->v[i]);
+		for (; step < chunk->steps.n && chunk->steps.v[step].at == i && !ret; step++)
+			ret = states_step(p->states, &chunk->steps.v[step], m->v[i].raw);
 	}
 	if (m->n)
 		states_until(p->states, m->v[m->n - 1].ts);
@@ -372,13 +386,14 @@ static int perfetto_before(void *ctx, struct pipeline_run *run)
 		c->waiting.lost = false; /* the chunk has it */
 		c->enter = &c->waiting;
 	}
-	return ret ?: export_tell(p->job) ?: chunk_status(p);
+	return ret ?: p->bad || p->kept.bad || chunk->kept.bad || chunk->packets.bad ? -ENOMEM : 0;
 }
 
-static int perfetto_work(void *ctx, struct pipeline_run *run)
+static int perfetto_finish(void *ctx, struct pipeline_run *run)
 {
 	struct pf_chunk *c = run->own;
 
+	pf_slices_write(ctx, c);
 	pf_ftrace_write(ctx, c);
 	return pf_chunk_zip(c, &run->out);
 }
@@ -393,6 +408,9 @@ static int perfetto_after(void *ctx, struct pipeline_run *run)
 static const struct pipeline_job perfetto_job = {
 	.before = perfetto_before,
 	.work = perfetto_work,
+	.first = perfetto_first,
+	.n_firsts = 1,
+	.finish = perfetto_finish,
 	.after = perfetto_after,
 	.release = pf_chunk_free,
 };
@@ -455,16 +473,15 @@ int export_perfetto(struct export_job *job, const struct mark_desc *desc, const 
 		return ret;
 	ret = perfetto_open(&p) ?: pipeline_work(job->timeline, &perfetto_job, &p);
 	/* writes what waited for a next record */
-	ret = ret ?: perfetto_before(&p, &last);
+	ret = ret ?: perfetto_work(&p, &last) ?: perfetto_first(&p, &last, 0);
 	for (size_t i = 0; i < p.n_cpus && !ret; i++)
 		if (p.cpus[i] && visit_finish(&p.cpus[i]->visit, &open))
 			put_slice(&p, p.cpus[i], &open, (struct pf_label){ 0 });
-	ret = ret ?: states_end(p.states) ?: chunk_status(&p);
-	ret = ret ?: perfetto_work(&p, &last) ?: perfetto_after(&p, &last);
+	ret = ret ?: states_end(p.states) ?: p.bad || p.kept.bad ? -ENOMEM : 0;
+	ret = ret ?: perfetto_finish(&p, &last) ?: perfetto_after(&p, &last);
 	pf_chunk_free(last.own);
 	buf_release(&last.out);
 	states_close(p.states);
-	step_batch_release(&p.steps);
 	steps_close(p.meanings);
 	for (size_t i = 0; p.cpus && i < p.n_cpus; i++)
 		if (p.cpus[i]) {
