@@ -72,7 +72,7 @@ struct pipeline_run {
 	struct merge_run records;
 	struct buf out; /* the job's, empty at first; kept for the runs to come */
 	void *own;	/* the job's, NULL at first; kept likewise */
-	size_t worker;	/* in work(): who does it, below pipeline_workers() */
+	size_t worker;	/* in work() and finish(): who does it, below pipeline_workers() */
 };
 
 #define PIPELINE_FIRSTS_MAX 4

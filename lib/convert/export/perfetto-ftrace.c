@@ -18,26 +18,26 @@ static size_t zip_room(size_t n)
 }
 
 /* Compresses the packets at the fastest level, as that is up to half of an export's work. 0: an error. */
-static size_t zip(struct pf_chunk *c, uint8_t *to)
+static size_t zip(struct pf_writer *w, uint8_t *to)
 {
-	unsigned long room = zip_room(c->packets.len);
+	unsigned long room = zip_room(w->packets.len);
 #ifdef HYPTRACE_ISAL
 	struct isal_zstream z;
 
 	isal_deflate_stateless_init(&z);
-	c->zip = c->zip ?: malloc(ISAL_DEF_LVL1_DEFAULT);
+	w->zip = w->zip ?: malloc(ISAL_DEF_LVL1_DEFAULT);
 	z.level = 1;
-	z.level_buf = c->zip;
+	z.level_buf = w->zip;
 	z.level_buf_size = ISAL_DEF_LVL1_DEFAULT;
 	z.gzip_flag = IGZIP_ZLIB;
 	z.end_of_stream = 1;
-	z.next_in = c->packets.data;
-	z.avail_in = (uint32_t)c->packets.len;
+	z.next_in = w->packets.data;
+	z.avail_in = (uint32_t)w->packets.len;
 	z.next_out = to;
 	z.avail_out = (uint32_t)room;
-	return c->zip && isal_deflate_stateless(&z) == COMP_OK ? z.total_out : 0;
+	return w->zip && isal_deflate_stateless(&z) == COMP_OK ? z.total_out : 0;
 #else
-	return compress2(to, &room, c->packets.data, c->packets.len, 1) == Z_OK ? room : 0;
+	return compress2(to, &room, w->packets.data, w->packets.len, 1) == Z_OK ? room : 0;
 #endif
 }
 
@@ -158,14 +158,14 @@ static void queue_records(struct pf_queue *queues, struct pf_record *v, size_t n
 	}
 }
 
-void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c)
+void pf_ftrace_write(const struct perfetto *pf, const struct pf_chunk *c, struct buf *packets)
 {
 	memset(c->queues, 0, pf->n_cpus * sizeof(*c->queues));
 	queue_records(c->queues, c->late, c->n_late);
 	queue_records(c->queues, c->v, c->n);
 	for (size_t i = 0; i < pf->n_cpus; i++)
 		for (const struct pf_record *r = c->queues[i].first; r;)
-			r = put_bundle(pf, &c->packets, r);
+			r = put_bundle(pf, packets, r);
 }
 
 struct pf_chunk *pf_chunk_new(size_t n_cpus)
@@ -200,30 +200,12 @@ void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r)
 	c->kept.bad |= array_push(&c->late, &c->n_late, &late, sizeof(late)) != 0;
 }
 
-int pf_chunk_zip(struct pf_chunk *c, struct buf *out)
-{
-	size_t packet, bytes, n;
-
-	if (c->packets.bad || !c->packets.len)
-		return buf_status(&c->packets);
-	packet = pb_open(out, TRACE_PACKET);
-	bytes = pb_open(out, PACKET_COMPRESSED);
-	n = buf_room(out, zip_room(c->packets.len)) ? zip(c, out->data + out->len) : 0;
-	if (!n)
-		return -ENOMEM;
-	out->len += n;
-	pb_close(out, bytes);
-	pb_close(out, packet);
-	return buf_status(out);
-}
-
 void pf_chunk_free(void *chunk)
 {
 	struct pf_chunk *c = chunk;
 
 	if (!c)
 		return;
-	free(c->zip);
 	free(c->late);
 	free(c->v);
 	free(c->queues);
@@ -233,4 +215,21 @@ void pf_chunk_free(void *chunk)
 	buf_release(&c->args);
 	buf_release(&c->packets);
 	free(c);
+}
+
+int pf_writer_zip(struct pf_writer *w, struct buf *out)
+{
+	size_t packet, bytes, n;
+
+	if (w->packets.bad || !w->packets.len)
+		return buf_status(&w->packets);
+	packet = pb_open(out, TRACE_PACKET);
+	bytes = pb_open(out, PACKET_COMPRESSED);
+	n = buf_room(out, zip_room(w->packets.len)) ? zip(w, out->data + out->len) : 0;
+	if (!n)
+		return -ENOMEM;
+	out->len += n;
+	pb_close(out, bytes);
+	pb_close(out, packet);
+	return buf_status(out);
 }

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/decode/perfetto-events.h"
 #include "base/protobuf.h"
+#include "base/workers.h"
 #include "convert/export/export.h"
 #include "spans/marks.h"
 
@@ -104,8 +105,13 @@ struct pf_chunk {
 	struct pf_slice *slices;
 	size_t n_slices, slices_room;
 	struct buf args;
-	struct buf packets; /* not yet compressed */
-	void *zip;	    /* ISA-L's memory */
+	struct buf packets; /* of tracks and labels */
+};
+
+/* A thread's memory for a chunk that is finished. */
+struct pf_writer {
+	OWN_LINE struct buf packets; /* not yet compressed */
+	void *zip;		     /* ISA-L's memory */
 };
 
 /* NULL: no memory. */
@@ -114,10 +120,10 @@ struct pf_chunk *pf_chunk_new(size_t n_cpus);
 bool pf_chunk_begin(struct pf_chunk *c, size_t n);
 /* Adds a record that waited, with a copy of its bytes. */
 void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r);
-/* Appends all packets, compressed, to *out. -ENOMEM. */
-int pf_chunk_zip(struct pf_chunk *c, struct buf *out);
 /* Takes NULL. */
 void pf_chunk_free(void *chunk);
+/* Appends the packets, compressed, to *out. -ENOMEM. */
+int pf_writer_zip(struct pf_writer *w, struct buf *out);
 
 /* ---- one export ------------------------------------------------------------------- */
 
@@ -168,6 +174,7 @@ struct pf_labels {
 /* Shared by all parts. */
 struct perfetto {
 	struct pf_chunk *chunk; /* the one that is filled */
+	struct pf_writer *writers; /* by thread */
 	uint64_t last_uuid;	/* of a track */
 	struct export_job *job;
 	uint32_t *machines; /* by input; 0 is the host */
@@ -213,7 +220,7 @@ static inline bool pf_number(const struct field_load *f, const struct pf_record 
  * Appends the chunk's records in bundles of their machine and CPU. Events that Perfetto has are
  * written as it has them; others as names and values. By any thread.
  */
-void pf_ftrace_write(const struct perfetto *pf, struct pf_chunk *c);
+void pf_ftrace_write(const struct perfetto *pf, const struct pf_chunk *c, struct buf *packets);
 
 /* ---- tracks: perfetto-track.c ------------------------------------------------------- */
 
@@ -253,13 +260,13 @@ static inline uint64_t pf_state(const struct state_span *s)
 
 /*
  * Begin of a slice, or a moment, by the numbers of TrackEvent.Type, which uses args up; end of a slice. They
- * wait in the chunk; pf_slices_write() appends those to its packets, by any thread.
+ * wait in the chunk; pf_slices_write() appends those, by any thread.
  */
 enum pf_point { PF_BEGIN = 1, PF_END = 2, PF_MOMENT = 3 };
 void pf_put(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts, enum pf_point type,
 	    enum pf_word category, struct pf_label name, struct pf_args *args);
 void pf_put_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts);
-void pf_slices_write(const struct perfetto *pf, struct pf_chunk *c);
+void pf_slices_write(const struct perfetto *pf, const struct pf_chunk *c, struct buf *packets);
 
 /* Arguments for one slice, empty: pf's until the next call. */
 static inline struct pf_args *pf_args(struct perfetto *pf)

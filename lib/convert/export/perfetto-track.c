@@ -259,11 +259,11 @@ void pf_put_end(struct perfetto *pf, size_t input, uint64_t track, uint64_t ts)
 		  &(struct pf_slice){ .ts = ts, .track = track, .input = (uint32_t)input, .type = PF_END });
 }
 
-static void slice_write(const struct perfetto *pf, struct pf_chunk *c, const struct pf_slice *s)
+static void slice_write(const struct perfetto *pf, const struct pf_slice *s, const struct buf *args,
+			struct buf *b)
 {
 	uint8_t fields[8 * PB_VARINT_MAX], *end = fields;
 	uint8_t head[10 * PB_VARINT_MAX], *at = pb_field(head, PACKET_TIMESTAMP, s->ts);
-	struct buf *b = &c->packets;
 	size_t len = s->args_to - s->args;
 
 	if (s->type != PF_END)
@@ -279,15 +279,15 @@ static void slice_write(const struct perfetto *pf, struct pf_chunk *c, const str
 	at = pb_head(at, PACKET_TRACK_EVENT, len + (size_t)(end - fields));
 	pb_length(b, TRACE_PACKET, (size_t)(at - head) + len + (size_t)(end - fields));
 	buf_add(b, head, (size_t)(at - head));
-	buf_add(b, c->args.data + s->args, len);
+	buf_add(b, args->data + s->args, len);
 	buf_add(b, fields, (size_t)(end - fields));
 }
 
-void pf_slices_write(const struct perfetto *pf, struct pf_chunk *c)
+void pf_slices_write(const struct perfetto *pf, const struct pf_chunk *c, struct buf *packets)
 {
-	c->packets.bad |= c->args.bad;
-	for (size_t i = 0; i < c->n_slices && !c->packets.bad; i++)
-		slice_write(pf, c, &c->slices[i]);
+	packets->bad |= c->args.bad;
+	for (size_t i = 0; i < c->n_slices && !packets->bad; i++)
+		slice_write(pf, &c->slices[i], &c->args, packets);
 }
 
 /* False: there are too many. */

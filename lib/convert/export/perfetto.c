@@ -391,11 +391,16 @@ static int perfetto_first(void *ctx, struct pipeline_run *run, size_t number)
 
 static int perfetto_finish(void *ctx, struct pipeline_run *run)
 {
-	struct pf_chunk *c = run->own;
+	const struct perfetto *p = ctx;
+	const struct pf_chunk *c = run->own;
+	struct pf_writer *w = &p->writers[run->worker];
 
-	pf_slices_write(ctx, c);
-	pf_ftrace_write(ctx, c);
-	return pf_chunk_zip(c, &run->out);
+	w->packets.len = 0;
+	w->packets.bad |= c->packets.bad;
+	buf_add(&w->packets, c->packets.data, c->packets.len);
+	pf_slices_write(p, c, &w->packets);
+	pf_ftrace_write(p, c, &w->packets);
+	return pf_writer_zip(w, &run->out);
 }
 
 static int perfetto_after(void *ctx, struct pipeline_run *run)
@@ -443,7 +448,8 @@ static int perfetto_open(struct perfetto *p)
 	p->cpus = calloc(p->n_cpus + 1, sizeof(struct pf_cpu *));
 	p->labels = calloc(n + 1, sizeof(*p->labels));
 	p->events = inputs_table(p->job->in, 0, sizeof(**p->events));
-	if (!p->machines || !p->cpus || !p->events || !p->labels)
+	p->writers = cache_lines_new(pipeline_workers(), sizeof(*p->writers));
+	if (!p->machines || !p->cpus || !p->events || !p->labels || !p->writers)
 		return -ENOMEM;
 	/* the first file that is no guest's is the host's; each other one is a machine of its own */
 	while (host < n && p->job->in->v[host].guest)
@@ -481,6 +487,11 @@ int export_perfetto(struct export_job *job, const struct mark_desc *desc, const 
 	ret = ret ?: perfetto_finish(&p, &last) ?: perfetto_after(&p, &last);
 	pf_chunk_free(last.own);
 	buf_release(&last.out);
+	for (size_t i = 0; p.writers && i < pipeline_workers(); i++) {
+		buf_release(&p.writers[i].packets);
+		free(p.writers[i].zip);
+	}
+	free(p.writers);
 	states_close(p.states);
 	steps_close(p.meanings);
 	for (size_t i = 0; p.cpus && i < p.n_cpus; i++)
