@@ -267,7 +267,7 @@ static void put_tasks(struct perfetto *p, size_t i, uint64_t ts)
 	}
 }
 
-/* What the record alone says. */
+/* Fills *r from the record alone. */
 static void chunk_read(const struct perfetto *p, const struct merge_record *m, struct pf_record *r)
 {
 	const struct merge_stream *s = merge_stream(p->job->timeline->merge, m);
@@ -287,7 +287,7 @@ static void chunk_read(const struct perfetto *p, const struct merge_record *m, s
 		r->pid = timeline_pid(&e->pid, m);
 }
 
-/* What those before it say. */
+/* Completes *r by the records before it, and adds to the tracks. */
 static void chunk_record(struct perfetto *p, const struct merge_record *m, struct pf_record *r)
 {
 	const struct merge_stream *s = merge_stream(p->job->timeline->merge, m);
@@ -386,7 +386,7 @@ static int perfetto_first(void *ctx, struct pipeline_run *run, size_t number)
 		c->waiting.lost = false; /* the chunk has it */
 		c->enter = &c->waiting;
 	}
-	return ret ?: p->bad || p->kept.bad || chunk->kept.bad || chunk->packets.bad ? -ENOMEM : 0;
+	return ret ?: p->bad || p->kept.bad ? -ENOMEM : 0;
 }
 
 static int perfetto_finish(void *ctx, struct pipeline_run *run)
@@ -396,7 +396,7 @@ static int perfetto_finish(void *ctx, struct pipeline_run *run)
 	struct pf_writer *w = &p->writers[run->worker];
 
 	w->packets.len = 0;
-	w->packets.bad |= c->packets.bad;
+	w->packets.bad |= c->packets.bad || c->kept.bad;
 	buf_add(&w->packets, c->packets.data, c->packets.len);
 	pf_slices_write(p, c, &w->packets);
 	pf_ftrace_write(p, c, &w->packets);
