@@ -143,56 +143,85 @@ struct workers *workers_beside(workers_job *job, void *ctx)
 	return c;
 }
 
+/* Places of errands that nobody has begun yet. Who takes one out of its place does it. */
+#define PLACES 64
+static struct errand *_Atomic places[PLACES];
+static atomic_uint waiting; /* of them */
 static pthread_mutex_t errands_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t errands_changed = PTHREAD_COND_INITIALIZER;
-static struct errand *errands; /* those that wait */
+static pthread_cond_t errands_done = PTHREAD_COND_INITIALIZER;
+
+static bool errand_take(struct errand *e, size_t place)
+{
+	bool mine = atomic_compare_exchange_strong(&places[place], &(struct errand *){ e }, NULL);
+
+	waiting -= mine;
+	return mine;
+}
 
 void errand_begin(struct errand *e, void (*job)(void *ctx), void *ctx)
 {
-	pthread_mutex_lock(&errands_lock);
-	*e = (struct errand){ job, ctx, errands, ERRAND_WAITS };
-	__atomic_store_n(&errands, e, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&errands_lock);
+	e->job = job;
+	e->ctx = ctx;
+	e->state = ERRAND_BEGUN;
+	waiting++;
+	for (e->place = 0; e->place < PLACES; e->place++)
+		if (!places[e->place] &&
+		    atomic_compare_exchange_strong(&places[e->place], &(struct errand *){ NULL }, e))
+			return;
+	waiting--; /* it is left for errand_finish() */
 }
 
-/* With the lock; e waits. */
-static void errand_do(struct errand *e)
+static bool errand_take_back(struct errand *e)
 {
-	struct errand **at = &errands;
+	bool mine = e->state && (e->place == PLACES || errand_take(e, e->place));
 
-	while (*at != e)
-		at = &(*at)->next;
-	__atomic_store_n(at, e->next, __ATOMIC_RELAXED);
-	e->state = ERRAND_RUNS;
-	pthread_mutex_unlock(&errands_lock);
-	e->job(e->ctx);
+	if (mine)
+		e->state = ERRAND_NONE;
+	return mine;
+}
+
+/* Waits for the thread that does it. */
+static void errand_await(struct errand *e)
+{
+	if (!e->state)
+		return;
 	pthread_mutex_lock(&errands_lock);
-	e->state = ERRAND_NONE;
-	pthread_cond_broadcast(&errands_changed);
+	if (atomic_compare_exchange_strong(&e->state, &(enum errand_state){ ERRAND_BEGUN }, ERRAND_AWAITED))
+		while (e->state)
+			pthread_cond_wait(&errands_done, &errands_lock);
+	pthread_mutex_unlock(&errands_lock);
 }
 
 void errand_finish(struct errand *e)
 {
-	pthread_mutex_lock(&errands_lock);
-	if (e->state == ERRAND_WAITS)
-		errand_do(e);
-	while (e->state == ERRAND_RUNS)
-		pthread_cond_wait(&errands_changed, &errands_lock);
-	pthread_mutex_unlock(&errands_lock);
+	if (errand_take_back(e))
+		e->job(e->ctx);
+	else
+		errand_await(e);
+}
+
+void errand_drop(struct errand *e)
+{
+	if (!errand_take_back(e))
+		errand_await(e);
 }
 
 bool errands_help(void)
 {
-	bool any = __atomic_load_n(&errands, __ATOMIC_RELAXED);
+	for (size_t i = 0; i < PLACES && waiting; i++) {
+		struct errand *e = places[i];
 
-	if (!any)
-		return false;
-	pthread_mutex_lock(&errands_lock);
-	any = errands;
-	if (any)
-		errand_do(errands);
-	pthread_mutex_unlock(&errands_lock);
-	return any;
+		if (!e || !errand_take(e, i))
+			continue;
+		e->job(e->ctx);
+		if (atomic_exchange(&e->state, ERRAND_NONE) == ERRAND_AWAITED) {
+			pthread_mutex_lock(&errands_lock);
+			pthread_cond_broadcast(&errands_done);
+			pthread_mutex_unlock(&errands_lock);
+		}
+		return true;
+	}
+	return false;
 }
 
 void *cache_lines_new(size_t n, size_t size)

@@ -2,6 +2,8 @@
 #ifndef HYPTRACE_WORKERS_H
 #define HYPTRACE_WORKERS_H
 
+#include <stdatomic.h>
+
 #include "base/std.h"
 
 /*
@@ -42,14 +44,20 @@ struct workers *workers_beside(workers_job *job, void *ctx);
 struct errand {
 	void (*job)(void *ctx);
 	void *ctx;
-	struct errand *next;
-	enum { ERRAND_NONE, ERRAND_WAITS, ERRAND_RUNS } state;
+	size_t place;
+	_Atomic enum errand_state {
+		ERRAND_NONE,
+		ERRAND_BEGUN,
+		ERRAND_AWAITED, /* its owner waits for the thread that does it */
+	} state;
 };
 
 /* There must be none. */
 void errand_begin(struct errand *e, void (*job)(void *ctx), void *ctx);
 /* Does it, if no thread has begun it yet; else waits until it is done. */
 void errand_finish(struct errand *e);
+/* Leaves it undone, if no thread has begun it yet; else waits until it is done. */
+void errand_drop(struct errand *e);
 /* Does one that waits, of any thread's. False: there is none. */
 bool errands_help(void);
 

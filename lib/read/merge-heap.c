@@ -423,6 +423,13 @@ int merge_take(struct merge *m, struct merge_run *run)
 	return ret < 0 ? ret : run->n > 0;
 }
 
+void merge_unpack_beside(struct merge *m)
+{
+	for (size_t i = 0; i < m->n_streams; i++)
+		if (m->streams[i].pages)
+			reader_pages_beside(m->streams[i].pages);
+}
+
 size_t merge_streams(const struct merge *m)
 {
 	return m->n_streams;

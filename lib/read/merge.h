@@ -96,6 +96,8 @@ void merge_tell_pauses(struct merge *m);
  * CPU's next record and in merge_damaged.
  */
 int merge_take(struct merge *m, struct merge_run *run);
+/* Before anything is taken: lets threads that have time (errands_help()) unpack what comes next. */
+void merge_unpack_beside(struct merge *m);
 /*
  * Takes the next records of one CPU (below merge_streams()) without the order of time; 0: its end.
  * Several threads may do so at a time, each for other CPUs. Not for a merge that is taken from in order.

@@ -311,6 +311,8 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, NULL);
 	p->slots = workers > 1 ? PIPELINE_SLOTS : 1;
+	if (workers > 1)
+		merge_unpack_beside(t->merge);
 	workers_share(workers, pipeline_worker, p);
 	ret = p->result ?: p->ret;
 	for (size_t i = 0; i < workers * PIPELINE_SLOTS; i++) {

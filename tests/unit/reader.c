@@ -18,6 +18,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/files.h"
+#include "base/workers.h"
 
 #define PAGE  4096
 #define PAGES 25 /* two chunks and a half */
@@ -162,6 +163,45 @@ static void test_v6(void **state)
 	check(6, "none");
 }
 
+static void test_beside(void **state)
+{
+	int fd = make(7, "zstd"), helped = 0, n = 0;
+	struct reader_pages *p;
+	struct reader *r;
+	const uint8_t *page;
+
+	assert_int_equal(reader_open(&r, fd, NULL), 0);
+	assert_int_equal(reader_pages_open(&p, r, 0, 0), 0);
+	reader_pages_beside(p);
+	for (; helped += errands_help(), reader_pages_next(p, &page) == 1; n++) {
+		assert_int_equal(page[0], n + 1);
+		assert_int_equal(page[PAGE - 1], n + 1);
+	}
+	assert_int_equal(n, PAGES);
+	assert_int_equal(helped, 4); /* three chunks, and the end */
+	reader_pages_close(p);
+
+	assert_int_equal(reader_pages_open(&p, r, 0, 0), 0);
+	reader_pages_beside(p);
+	assert_int_equal(reader_pages_next(p, &page), 1);
+	assert_true(errands_help());
+	assert_int_equal(reader_pages_seek(p, 11 * PAGE), 1); /* in the chunk that was unpacked beside */
+	for (n = 11; n < PAGES; n++) {
+		assert_int_equal(reader_pages_next(p, &page), 1);
+		assert_int_equal(page[0], n + 1);
+		assert_false(errands_help());
+	}
+	assert_int_equal(reader_pages_next(p, &page), 0);
+	reader_pages_close(p);
+
+	assert_int_equal(reader_pages_open(&p, r, 0, 0), 0);
+	reader_pages_beside(p);
+	reader_pages_close(p);
+	assert_false(errands_help());
+	reader_close(r);
+	close(fd);
+}
+
 /* Reads all there is of a file that may be wrong anywhere: only the end matters. */
 static int devour(int fd)
 {
@@ -180,7 +220,9 @@ static int devour(int fd)
 			ret = reader_pages_open(&p, r, b, c);
 			if (ret)
 				break;
-			while ((ret = reader_pages_next(p, &page)) == 1)
+			if (c % 2)
+				reader_pages_beside(p);
+			while (errands_help(), (ret = reader_pages_next(p, &page)) == 1)
 				assert_true(reader_pages_done(p) <= reader_info(r)->buffers[b].cpus[c].size);
 			reader_pages_close(p);
 		}
@@ -445,6 +487,7 @@ int main(void)
 		cmocka_unit_test(test_v7_zstd),
 		cmocka_unit_test(test_v7_none),
 		cmocka_unit_test(test_v6),
+		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_bent),
 		cmocka_unit_test(test_chain),

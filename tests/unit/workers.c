@@ -155,6 +155,37 @@ static void errands_are_done_by_who_has_time(void **state)
 	assert_int_equal(b, 1);
 }
 
+static void a_dropped_errand_is_not_done(void **state)
+{
+	atomic_int a = 0;
+	struct errand e = { 0 };
+
+	errand_drop(&e); /* there is none */
+	errand_begin(&e, count, &a);
+	errand_drop(&e);
+	assert_false(errands_help());
+	errand_finish(&e);
+	assert_int_equal(a, 0);
+}
+
+static void errands_may_be_many(void **state)
+{
+	atomic_int done[500] = { 0 };
+	struct errand e[500] = { 0 };
+
+	for (int i = 0; i < 500; i++)
+		errand_begin(&e[i], count, &done[i]);
+	for (int i = 0; i < 5; i++)
+		assert_true(errands_help());
+	errand_drop(&e[499]);
+	for (int i = 0; i < 500; i++)
+		errand_finish(&e[i]);
+	assert_false(errands_help());
+	for (int i = 0; i < 499; i++)
+		assert_int_equal(done[i], 1);
+	assert_int_equal(done[499], 0);
+}
+
 struct slow {
 	pthread_barrier_t begun;
 	atomic_int done;
@@ -174,9 +205,8 @@ static void help(void *ctx, size_t i)
 	errands_help();
 }
 
-static void an_errand_that_runs_is_waited_for(void **state)
+static void wait_for_a_slow_errand(struct work *w, void (*wait)(struct errand *e))
 {
-	struct work *w = *state;
 	struct slow s = { .done = 0 };
 	struct errand e = { 0 };
 
@@ -184,16 +214,24 @@ static void an_errand_that_runs_is_waited_for(void **state)
 	errand_begin(&e, take_long, &s);
 	workers_begin(w->c, help, NULL);
 	pthread_barrier_wait(&s.begun);
-	errand_finish(&e);
+	wait(&e);
 	assert_int_equal(s.done, 1);
 	workers_finish(w->c);
 	pthread_barrier_destroy(&s.begun);
+}
+
+static void an_errand_that_runs_is_waited_for(void **state)
+{
+	wait_for_a_slow_errand(*state, errand_finish);
+	wait_for_a_slow_errand(*state, errand_drop);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errands_are_done_by_who_has_time),
+		cmocka_unit_test(a_dropped_errand_is_not_done),
+		cmocka_unit_test(errands_may_be_many),
 		cmocka_unit_test_setup_teardown(an_errand_that_runs_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_work_at_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(they_stay_the_same, setup, teardown),

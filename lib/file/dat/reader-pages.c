@@ -4,6 +4,7 @@
 
 #include "file/dat/reader-priv.h"
 #include "base/files.h"
+#include "base/workers.h"
 
 void unzips_free(struct unzips *u)
 {
@@ -142,6 +143,12 @@ struct reader_pages {
 	size_t packed_len, packed_room;
 	struct reader_block *block; /* NULL: none yet */
 	size_t block_at;	    /* of the next page in it; bytes */
+	uint64_t done;		    /* of the file, up to the end of that block; bytes */
+	bool beside;		    /* unpack the next block while this one is used */
+	/* What follows behind the block, and 1, 0: the end, or what went wrong there. */
+	struct errand unpack;
+	struct reader_block *next;
+	int ret;
 };
 
 struct reader_block *reader_block_hold(struct reader_pages *p)
@@ -156,7 +163,7 @@ void reader_block_drop(struct reader_block *b)
 		free(b);
 }
 
-/* In place of the block before. The caller fills it. */
+/* In p->next. The caller fills it. */
 static int new_block(struct reader_pages *p, size_t len)
 {
 	struct reader_block *b = malloc(sizeof(*b) + len);
@@ -166,9 +173,7 @@ static int new_block(struct reader_pages *p, size_t len)
 	atomic_init(&b->holders, 1);
 	b->at = p->unpacked;
 	b->len = len;
-	reader_block_drop(p->block);
-	p->block = b;
-	p->block_at = 0;
+	p->next = b;
 	return 0;
 }
 
@@ -180,19 +185,20 @@ bool reader_block_has(const struct reader_block *b, const uint8_t *data, uint64_
 	return true;
 }
 
-/* A block without pages in it, after an error. */
-static int empty_block(struct reader_pages *p, int error)
+/* After an error. */
+static int drop_next(struct reader_pages *p, int error)
 {
-	p->block->len = p->block_at = 0;
+	reader_block_drop(p->next);
+	p->next = NULL;
 	return error;
 }
 
 static int read_block(struct reader_pages *p, size_t len)
 {
-	int ret = new_block(p, len) ?: reader_read(p->r, p->at, p->block->data, len);
+	int ret = new_block(p, len) ?: reader_read(p->r, p->at, p->next->data, len);
 
-	if (ret && p->block)
-		return empty_block(p, ret);
+	if (ret)
+		return drop_next(p, ret);
 	p->at += len;
 	p->unpacked += len;
 	return 0;
@@ -268,14 +274,54 @@ static int next_chunk(struct reader_pages *p)
 	ret = new_block(p, head[1]);
 	if (ret)
 		return ret;
-	ret = packed_bytes(p, head[0], &bytes)
-		      ?: unzip(p->r->unzips, bytes, head[0], p->block->data, head[1]);
+	ret = packed_bytes(p, head[0], &bytes) ?: unzip(p->r->unzips, bytes, head[0], p->next->data, head[1]);
 	if (ret)
-		return empty_block(p, ret);
+		return drop_next(p, ret);
 	p->at += head[0];
 	p->unpacked += head[1];
 	p->chunks--;
 	return 1;
+}
+
+static void unpack_next(void *ctx)
+{
+	struct reader_pages *p = ctx;
+
+	p->ret = p->zipped ? next_chunk(p) : next_plain(p);
+}
+
+/* To the block behind the one that is used, which stays where there is none. 1, 0: the end. */
+static int next_block(struct reader_pages *p)
+{
+	if (!p->beside)
+		unpack_next(p);
+	errand_finish(&p->unpack);
+	if (p->ret != 1)
+		return p->ret;
+	reader_block_drop(p->block);
+	p->block = p->next;
+	p->next = NULL;
+	p->block_at = 0;
+	p->done = p->at - p->begin;
+	if (p->beside)
+		errand_begin(&p->unpack, unpack_next, p);
+	return 1;
+}
+
+void reader_pages_beside(struct reader_pages *p)
+{
+	if (!p->zipped || p->beside)
+		return;
+	p->beside = true;
+	errand_begin(&p->unpack, unpack_next, p);
+}
+
+/* Nothing is unpacked beside any more. */
+static void end_beside(struct reader_pages *p)
+{
+	errand_drop(&p->unpack);
+	drop_next(p, 0);
+	p->beside = false;
 }
 
 /* Passes over the chunks before the one with that page. */
@@ -336,6 +382,7 @@ void reader_pages_close(struct reader_pages *p)
 {
 	if (!p)
 		return;
+	end_beside(p);
 	reader_block_drop(p->block);
 	free(p->packed);
 	free(p);
@@ -343,13 +390,13 @@ void reader_pages_close(struct reader_pages *p)
 
 uint64_t reader_pages_done(const struct reader_pages *p)
 {
-	return p->at - p->begin;
+	return p->done;
 }
 
 int reader_pages_next(struct reader_pages *p, const uint8_t **page)
 {
 	if (!p->block || p->block_at == p->block->len) {
-		int ret = p->zipped ? next_chunk(p) : next_plain(p);
+		int ret = next_block(p);
 
 		if (ret != 1)
 			return ret;
@@ -370,13 +417,14 @@ int reader_pages_seek(struct reader_pages *p, uint64_t at)
 		p->block_at = (size_t)(page - p->block->at);
 		return 1;
 	}
+	end_beside(p);
 	reader_block_drop(p->block);
 	p->block = NULL;
 	if (p->zipped) {
 		int ret = seek_chunk(p, page);
 
 		/* a damaged chunk is reported when its successor is asked for */
-		if (ret == 1 && at != READER_LAST && next_chunk(p) == 1)
+		if (ret == 1 && at != READER_LAST && next_block(p) == 1)
 			p->block_at = (size_t)(page - p->block->at);
 		return ret;
 	}

@@ -88,6 +88,8 @@ int reader_pages_seek(struct reader_pages *p, uint64_t at);
 #define READER_LAST UINT64_MAX /* the last page; of compressed ones the first of the last chunk */
 /* The page after the last one, if it was read with it; else NULL. */
 const uint8_t *reader_pages_ahead(const struct reader_pages *p);
+/* From now on, until a seek, threads that have time (errands_help()) unpack what follows beforehand. */
+void reader_pages_beside(struct reader_pages *p);
 /* Bytes of the file that were read for them, at most the CPU's size. */
 uint64_t reader_pages_done(const struct reader_pages *p);
 void reader_pages_close(struct reader_pages *p);
