@@ -224,6 +224,36 @@ bool errands_help(void)
 	return false;
 }
 
+/* Of this thread. */
+static size_t pool_first(void)
+{
+	static atomic_size_t threads;
+	static _Thread_local size_t number;
+
+	if (!number)
+		number = ++threads;
+	return number;
+}
+
+void *pool_take(struct pool *p)
+{
+	size_t first = pool_first();
+	void *thing = NULL;
+
+	for (size_t i = 0; i < POOL_MAX && !thing; i++)
+		thing = atomic_exchange(&p->v[(first + i) % POOL_MAX], NULL);
+	return thing;
+}
+
+void *pool_put(struct pool *p, void *thing)
+{
+	size_t first = pool_first();
+
+	for (size_t i = 0; i < POOL_MAX && thing; i++)
+		thing = atomic_exchange(&p->v[(first + i) % POOL_MAX], thing);
+	return thing;
+}
+
 void *cache_lines_new(size_t n, size_t size)
 {
 	size_t bytes = (n * size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;

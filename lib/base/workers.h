@@ -62,6 +62,20 @@ void errand_drop(struct errand *e);
 bool errands_help(void);
 
 /*
+ * Things that threads take and put back, such as a compressor's memory: a thread mostly gets what it put
+ * back, which lies near to its core. Zero-initialised = empty.
+ */
+#define POOL_MAX 16
+struct pool {
+	void *_Atomic v[POOL_MAX];
+};
+
+/* NULL: there is none. */
+void *pool_take(struct pool *p);
+/* Returns what there is no place for: the caller frees it. NULL, also for nothing. */
+void *pool_put(struct pool *p, void *thing);
+
+/*
  * A core that writes into a cache line takes it from all others. OWN_LINE stands before the first of the
  * members that one thread writes while others read the members before it.
  */

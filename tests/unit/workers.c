@@ -186,6 +186,21 @@ static void errands_may_be_many(void **state)
 	assert_int_equal(done[499], 0);
 }
 
+static void a_pool_gives_what_was_put(void **state)
+{
+	struct pool pool = { 0 };
+	int v[POOL_MAX + 1], taken = 0;
+
+	assert_null(pool_take(&pool));
+	assert_null(pool_put(&pool, NULL));
+	for (int i = 0; i < POOL_MAX; i++)
+		assert_null(pool_put(&pool, &v[i]));
+	assert_non_null(pool_put(&pool, &v[POOL_MAX])); /* it is full */
+	for (int *one; (one = pool_take(&pool)); taken++)
+		assert_true(one >= v && one <= &v[POOL_MAX]);
+	assert_int_equal(taken, POOL_MAX);
+}
+
 struct slow {
 	pthread_barrier_t begun;
 	atomic_int done;
@@ -238,6 +253,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stages_are_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_last_job_is_done, setup, teardown),
 		cmocka_unit_test(nobody),
+		cmocka_unit_test(a_pool_gives_what_was_put),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,12 +14,27 @@
 /* Parquet's PageType and Encoding */
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 
-void parquet_packer_release(struct parquet_packer *p)
+/* A thread's memory to pack, kept from column to column. */
+struct parquet_packer {
+	ZSTD_CCtx *zstd;
+	struct buf body, codes, zip;
+};
+
+static void parquet_packer_free(struct parquet_packer *p)
 {
+	if (!p)
+		return;
 	ZSTD_freeCCtx(p->zstd);
 	buf_release(&p->body);
 	buf_release(&p->codes);
 	buf_release(&p->zip);
+	free(p);
+}
+
+void parquet_packers_release(struct pool *packers)
+{
+	for (struct parquet_packer *p; (p = pool_take(packers));)
+		parquet_packer_free(p);
 }
 
 void parquet_levels_flush(struct parquet_levels *l)
@@ -235,7 +250,7 @@ static int page_put(struct parquet_chunk *k, struct parquet_packer *p, const str
 	return buf_status(&k->page);
 }
 
-int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, struct parquet_packer *p)
+static int chunk_pack(struct parquet_chunk *k, const struct parquet_column *c, struct parquet_packer *p)
 {
 	uint64_t known[NUMBERS_MAX];
 	const uint32_t *codes = NULL;
@@ -296,4 +311,13 @@ int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, s
 	}
 	body->bad |= p->codes.bad;
 	return page_put(k, p, body, DATA_PAGE, k->n, k->encoding);
+}
+
+int parquet_chunk_end(struct parquet_chunk *k, const struct parquet_column *c, struct pool *packers)
+{
+	struct parquet_packer *p = pool_take(packers) ?: calloc(1, sizeof(*p));
+	int ret = p ? chunk_pack(k, c, p) : -ENOMEM;
+
+	parquet_packer_free(pool_put(packers, p));
+	return ret;
 }

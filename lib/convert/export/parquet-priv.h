@@ -72,8 +72,8 @@ struct parquet_words {
 
 /* parquet_chunk_next keeps the memory for the next group. */
 struct parquet_chunk {
-	struct buf values;	     /* numbers, 8 bytes each; of texts their places in words, 4 bytes */
-	size_t n_same;		     /* so many numbers, each `same`, are in place of values: then all are */
+	struct buf values; /* numbers, 8 bytes each; of texts their places in words, 4 bytes */
+	size_t n_same;	   /* so many numbers, each `same`, are in place of values: then all are */
 	uint64_t same;
 	struct parquet_words *words; /* of texts; NULL: none yet */
 	struct buf page;	     /* with its header, and before it the dictionary's: as in the file */
@@ -100,14 +100,9 @@ void parquet_chunk_field(struct parquet_chunk *chunk, const struct parquet_colum
 void parquet_chunk_spread(struct parquet_chunk *chunk);
 void parquet_chunk_nulls(struct parquet_chunk *chunk, const struct parquet_column *c, size_t n);
 
-/* A thread's memory to pack, kept from column to column. Zero-initialised = none. */
-struct parquet_packer {
-	struct ZSTD_CCtx_s *zstd;
-	struct buf body, codes, zip;
-};
-void parquet_packer_release(struct parquet_packer *p);
-/* All so far become chunk->page. -ENOMEM, -EFBIG. */
-int parquet_chunk_end(struct parquet_chunk *chunk, const struct parquet_column *c, struct parquet_packer *p);
+/* All so far become chunk->page. packers: memory of threads that do so. -ENOMEM, -EFBIG. */
+int parquet_chunk_end(struct parquet_chunk *chunk, const struct parquet_column *c, struct pool *packers);
+void parquet_packers_release(struct pool *packers);
 /* The page is written: the next group begins. */
 void parquet_chunk_next(struct parquet_chunk *chunk);
 void parquet_chunk_release(struct parquet_chunk *chunk);
@@ -170,21 +165,25 @@ static inline bool parquet_rows_full(struct parquet_rows *rows, size_t n, size_t
 	rows->bytes += bytes;
 	return rows->n + VALUES_MAX > GROUP_ROWS_MAX || rows->bytes >= GROUP_BYTES_MAX;
 }
+/* They become a row group in two steps: packed, and written. -ENOMEM, -EFBIG, or why they cannot be written.
+ */
+int parquet_rows_pack(struct parquet_rows *rows, struct pool *packers);
+int parquet_rows_write(struct parquet_rows *rows, int output, struct pool *packers);
 void parquet_rows_release(struct parquet_rows *rows);
 
-/* Rows that some thread packs while others are added. Zero-initialised but for the output. */
+/* Rows that are packed while others are added: a column each by threads that have time. Zero-initialised but
+ * for the output. */
 struct parquet_behind {
 	int output;
-	struct errand pack;
-	struct parquet_rows full; /* while they are packed, that thread's */
-	struct parquet_packer packer;
-	int ret; /* of packing, when it is over */
+	struct pool packers;
+	struct parquet_rows full;
+	struct parquet_pack *packs; /* of its chunks */
 };
 
-/* The rows so far become a row group, after those before. Returns how these went: -ENOMEM, or why they cannot
- * be written. */
+/* The rows so far will be a row group, after those before. Returns how these went: -ENOMEM, or why they
+ * cannot be written. */
 int parquet_behind_flush(struct parquet_behind *behind, struct parquet_rows *rows);
-/* Until those are packed. */
+/* Until those are packed and written. */
 int parquet_behind_wait(struct parquet_behind *behind);
 void parquet_behind_release(struct parquet_behind *behind);
 

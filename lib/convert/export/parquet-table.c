@@ -9,8 +9,16 @@ static const struct parquet_column parquet_nulls[] = {
 	{ .what = PARQUET_LIST, .type = PARQUET_INT32, .optional = true },
 };
 
-/* The rows so far become a row group. */
-static int parquet_rows_flush(struct parquet_rows *r, int output, struct parquet_packer *packer)
+int parquet_rows_pack(struct parquet_rows *r, struct pool *packers)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < r->n_chunks && r->n && !ret; i++)
+		ret = parquet_chunk_end(&r->chunks[i], parquet_rows_column(r, i), packers);
+	return ret;
+}
+
+int parquet_rows_write(struct parquet_rows *r, int output, struct pool *packers)
 {
 	struct parquet_chunk nulls[ARRAY_SIZE(parquet_nulls)] = { 0 };
 	const struct parquet_chunk **v;
@@ -23,10 +31,8 @@ static int parquet_rows_flush(struct parquet_rows *r, int output, struct parquet
 		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(nulls) && !ret; i++) {
 		parquet_chunk_nulls(&nulls[i], &parquet_nulls[i], r->n);
-		ret = parquet_chunk_end(&nulls[i], &parquet_nulls[i], packer);
+		ret = parquet_chunk_end(&nulls[i], &parquet_nulls[i], packers);
 	}
-	for (size_t i = 0; i < r->n_chunks && !ret; i++)
-		ret = parquet_chunk_end(&r->chunks[i], parquet_rows_column(r, i), packer);
 	for (size_t i = 0; i < r->file->n_columns; i++)
 		v[i] = &nulls[r->file->columns[i].what == PARQUET_LIST];
 	for (size_t i = 0; i < r->n_chunks; i++)
@@ -49,17 +55,32 @@ void parquet_rows_release(struct parquet_rows *r)
 	*r = (struct parquet_rows){ 0 };
 }
 
+/* A column of full rows. */
+struct parquet_pack {
+	struct errand errand;
+	struct parquet_behind *behind;
+	size_t chunk;
+	int ret;
+};
+
 static void parquet_behind_pack(void *ctx)
 {
-	struct parquet_behind *b = ctx;
+	struct parquet_pack *pack = ctx;
+	struct parquet_rows *full = &pack->behind->full;
 
-	b->ret = parquet_rows_flush(&b->full, b->output, &b->packer);
+	pack->ret = parquet_chunk_end(&full->chunks[pack->chunk], parquet_rows_column(full, pack->chunk),
+				      &pack->behind->packers);
 }
 
 int parquet_behind_wait(struct parquet_behind *b)
 {
-	errand_finish(&b->pack);
-	return b->ret;
+	int ret = 0;
+
+	for (size_t i = 0; i < b->full.n_chunks && b->full.n; i++) {
+		errand_finish(&b->packs[i].errand);
+		ret = ret ?: b->packs[i].ret;
+	}
+	return ret ?: parquet_rows_write(&b->full, b->output, &b->packers);
 }
 
 int parquet_behind_flush(struct parquet_behind *b, struct parquet_rows *rows)
@@ -72,23 +93,31 @@ int parquet_behind_flush(struct parquet_behind *b, struct parquet_rows *rows)
 	rows->file->begun = true;
 	/* the memory of those before, if they had the same columns */
 	if (b->full.file != rows->file || b->full.fields != rows->fields ||
-	    b->full.n_chunks != rows->n_chunks)
+	    b->full.n_chunks != rows->n_chunks) {
 		parquet_rows_release(&b->full);
+		free(b->packs);
+		b->packs = calloc(rows->n_chunks, sizeof(*b->packs));
+	}
 	next.chunks = b->full.chunks ?: calloc(next.n_chunks, sizeof(*next.chunks));
-	if (!next.chunks)
+	if (!next.chunks || !b->packs)
 		return -ENOMEM;
 	next.n = next.bytes = 0;
 	b->full = *rows;
 	*rows = next;
-	errand_begin(&b->pack, parquet_behind_pack, b);
+	for (size_t i = 0; i < b->full.n_chunks; i++) {
+		b->packs[i] = (struct parquet_pack){ .behind = b, .chunk = i };
+		errand_begin(&b->packs[i].errand, parquet_behind_pack, &b->packs[i]);
+	}
 	return 0;
 }
 
 void parquet_behind_release(struct parquet_behind *b)
 {
-	errand_finish(&b->pack);
+	for (size_t i = 0; i < b->full.n_chunks; i++)
+		errand_drop(&b->packs[i].errand);
+	free(b->packs);
 	parquet_rows_release(&b->full);
-	parquet_packer_release(&b->packer);
+	parquet_packers_release(&b->packers);
 }
 
 struct parquet_table {
@@ -204,6 +233,7 @@ const struct cell_sink parquet_table_sink = { parquet_table_cell, parquet_table_
 int parquet_table_end(struct parquet_table *t)
 {
 	return parquet_behind_wait(&t->behind)
-		       ?: parquet_rows_flush(&t->rows, t->of->out.fd, &t->behind.packer)
+		       ?: parquet_rows_pack(&t->rows, &t->behind.packers)
+		       ?: parquet_rows_write(&t->rows, t->of->out.fd, &t->behind.packers)
 		       ?: parquet_file_end(&t->file, t->of->out.fd);
 }

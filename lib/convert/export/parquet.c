@@ -20,6 +20,8 @@ struct parquet {
 	size_t held; /* bytes */
 	unsigned int parts;
 	struct parquet_behind behind;
+	atomic_size_t left; /* of the events at the end: those before are packed */
+	atomic_int ret;	    /* of that */
 	struct print *print;
 	uint64_t run; /* the last one's number, from 1 on */
 	struct parquet_met {
@@ -117,16 +119,23 @@ static int parquet_event_new(struct parquet *p, size_t input, size_t slot, struc
 	return 0;
 }
 
-/* The rows so far become a row group of the file. A file of so many groups ends; a row that comes later
- * begins another. */
+/* For another row group: a file of so many ends, and its next one begins another. */
+static int parquet_file_room(struct parquet *p, struct parquet_file *f)
+{
+	int ret = 0;
+
+	if (f->groups.len >= METADATA_MAX) {
+		ret = parquet_file_end(f, p->out.fd);
+		f->part = p->parts++;
+	}
+	return ret;
+}
+
+/* The rows so far become a row group of the file. */
 static int parquet_flush(struct parquet *p, struct parquet_rows *r)
 {
-	int ret = parquet_behind_wait(&p->behind);
+	int ret = parquet_behind_wait(&p->behind) ?: parquet_file_room(p, r->file);
 
-	if (!ret && r->file->groups.len >= METADATA_MAX) {
-		ret = parquet_file_end(r->file, p->out.fd);
-		r->file->part = p->parts++;
-	}
 	p->held -= r->bytes;
 	return ret ?: parquet_behind_flush(&p->behind, r);
 }
@@ -290,6 +299,42 @@ static const struct pipeline_job parquet_job = {
 	.release = parquet_run_free,
 };
 
+/* Packs what is left of the events, by every core. */
+static void parquet_pack_left(void *ctx, size_t worker)
+{
+	struct parquet *p = ctx;
+
+	for (size_t i; (i = p->left++) < p->n;) {
+		int ret = parquet_rows_pack(p->events[i], &p->behind.packers);
+
+		if (ret)
+			p->ret = ret;
+	}
+}
+
+/* The files as far as they are not written. */
+static int parquet_end(struct parquet *p)
+{
+	int ret = parquet_behind_wait(&p->behind);
+
+	if (ret)
+		return ret;
+	workers_share(pipeline_workers(), parquet_pack_left, p);
+	ret = p->ret;
+	for (size_t i = 0; i < p->n_files && !ret; i++) {
+		struct parquet_file *f = p->files[i];
+
+		for (size_t e = 0; e < p->n && !ret; e++)
+			if (p->events[e]->file == f && p->events[e]->n)
+				ret = parquet_file_room(p, f)
+					      ?: parquet_rows_write(p->events[e], p->out.fd,
+								    &p->behind.packers);
+		if (!ret && f->size)
+			ret = parquet_file_end(f, p->out.fd);
+	}
+	return ret;
+}
+
 int export_parquet(struct export_job *job, const char *dir, const struct log *log)
 {
 	struct parquet p = { .job = job };
@@ -302,14 +347,7 @@ int export_parquet(struct export_job *job, const char *dir, const struct log *lo
 	p.met = inputs_table(job->in, 2, sizeof(**p.met));
 	ret = p.slots && p.met ? print_open(&p.print, job->in, false) : -ENOMEM;
 	ret = ret ?: pipeline_work(job->timeline, &parquet_job, &p);
-	for (size_t i = 0; i < p.n_files && !ret; i++) {
-		for (size_t e = 0; e < p.n && !ret; e++)
-			if (p.events[e]->file == p.files[i] && p.events[e]->n)
-				ret = parquet_flush(&p, p.events[e]);
-		ret = ret ?: parquet_behind_wait(&p.behind);
-		if (!ret && p.files[i]->size)
-			ret = parquet_file_end(p.files[i], p.out.fd);
-	}
+	ret = ret ?: parquet_end(&p);
 	parquet_behind_release(&p.behind);
 	for (size_t i = 0; i < p.n; i++) {
 		parquet_rows_release(p.events[i]);

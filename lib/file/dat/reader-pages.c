@@ -4,41 +4,17 @@
 
 #include "file/dat/reader-priv.h"
 #include "base/files.h"
-#include "base/workers.h"
-
-void unzips_free(struct unzips *u)
-{
-	for (size_t i = 0; u && i < UNZIPS_KEPT; i++)
-		ZSTD_freeDCtx(u->v[i]);
-	free(u);
-}
-
-/* Of this thread: what a context holds stays near to its core. */
-static size_t unzips_first(void)
-{
-	static atomic_size_t threads;
-	static _Thread_local size_t number;
-
-	if (!number)
-		number = ++threads;
-	return number;
-}
 
 /* Any thread. Exactly `usize` bytes come out, else -EBADMSG; -ENOMEM. */
-static int unzip(struct unzips *u, const void *in, size_t csize, void *out, size_t usize)
+static int unzip(struct pool *unzips, const void *in, size_t csize, void *out, size_t usize)
 {
-	size_t n, first = unzips_first();
-	ZSTD_DCtx *d = NULL;
+	ZSTD_DCtx *d = pool_take(unzips) ?: ZSTD_createDCtx();
+	size_t n;
 
-	for (size_t i = 0; i < UNZIPS_KEPT && !d; i++)
-		d = atomic_exchange(&u->v[(first + i) % UNZIPS_KEPT], NULL);
-	d = d ?: ZSTD_createDCtx();
 	if (!d)
 		return -ENOMEM;
 	n = ZSTD_decompressDCtx(d, out, usize, in, csize);
-	for (size_t i = 0; i < UNZIPS_KEPT && d; i++)
-		d = atomic_exchange(&u->v[(first + i) % UNZIPS_KEPT], d);
-	ZSTD_freeDCtx(d);
+	ZSTD_freeDCtx(pool_put(unzips, d));
 	if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
 		return -ENOMEM;
 	return ZSTD_isError(n) || n != usize ? -EBADMSG : 0;
@@ -67,7 +43,7 @@ int reader_read(const struct reader *r, uint64_t offset, void *data, size_t len)
 }
 
 /* A block: u32 compressed, u32 plain size, data. */
-static int unzip_body(struct unzips *u, struct buf *body)
+static int unzip_body(struct pool *unzips, struct buf *body)
 {
 	struct cursor c = cursor_at(body->data, body->len);
 	uint32_t csize = cursor_u32(&c), usize = cursor_u32(&c);
@@ -80,7 +56,7 @@ static int unzip_body(struct unzips *u, struct buf *body)
 	plain.data = malloc(usize ? usize : 1);
 	if (!plain.data)
 		return -ENOMEM;
-	ret = unzip(u, in, csize, plain.data, usize);
+	ret = unzip(unzips, in, csize, plain.data, usize);
 	if (ret) {
 		buf_release(&plain);
 		return ret;

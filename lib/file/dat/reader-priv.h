@@ -2,11 +2,11 @@
 #ifndef HYPTRACE_READER_PRIV_H
 #define HYPTRACE_READER_PRIV_H
 
-#include <stdatomic.h>
 #include <zstd.h>
 
 #include "file/dat/reader.h"
 #include "base/cursor.h"
+#include "base/workers.h"
 
 /* Inside the reader: its bytes, the parts that both versions have, its pages. */
 
@@ -16,7 +16,7 @@ struct reader {
 	const struct log *log;
 	struct reader_info info;
 	bool zstd;
-	struct unzips *unzips;
+	struct pool *unzips; /* contexts of zstd, 100 kB each */
 	/* the bytes that info points into, freed at the end */
 	struct buf *bodies;
 	size_t n_bodies;
@@ -47,13 +47,5 @@ int reader_failed(const struct reader *r, int error, const char *what);
 #define READER_BLOCK_MAX   (64u << 10)
 #define READER_BLOCKS	   (32u << 20)
 #define READER_BUFFERS_MAX 1024
-
-/* Contexts of zstd (100 kB each), kept for the next chunk: one for each thread that unpacks. */
-#define UNZIPS_KEPT 16
-struct unzips {
-	ZSTD_DCtx *_Atomic v[UNZIPS_KEPT]; /* NULL: in use, or none yet */
-};
-
-void unzips_free(struct unzips *u);
 
 #endif

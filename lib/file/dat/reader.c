@@ -470,7 +470,9 @@ void reader_close(struct reader *r)
 	for (size_t i = 0; i < r->n_bodies; i++)
 		buf_release(&r->bodies[i]);
 	free(r->bodies);
-	unzips_free(r->unzips);
+	for (void *d; r->unzips && (d = pool_take(r->unzips));)
+		ZSTD_freeDCtx(d);
+	free(r->unzips);
 	free(r->info.buffers);
 	free(r->info.formats);
 	free(r->info.options);
