@@ -55,30 +55,6 @@ static int handle_spans_open(struct handle_spans **out, const struct inputs *in,
 	return ret;
 }
 
-/* 1: *done, of *kind; 0: the step ends no span; -ENOMEM. */
-static int take_step(struct handle_spans *s, const struct step *step, enum hyptrace_span_kind *kind,
-		     struct span *done)
-{
-	*kind = HYPTRACE_VISIT;
-	switch (step->kind) {
-	case STEP_GAP:
-		return exit_threads_step(&s->threads, step, 0, done);
-	case STEP_LOST:
-		exit_threads_step(&s->threads, step, 0, done);
-		return step_visit(&s->visits[step->stream], step, 0, done);
-	case STEP_HYP_ENTER:
-	case STEP_HYP_EXIT:
-	case STEP_HYP_OTHER:
-		return step_visit(&s->visits[step->stream], step, 0, done);
-	case STEP_KVM_ENTRY:
-	case STEP_KVM_EXIT:
-		*kind = HYPTRACE_EXIT;
-		return exit_threads_step(&s->threads, step, 0, done);
-	default:
-		return 0;
-	}
-}
-
 /* 1: *done, of *kind, in the order of their ends; then those without one. */
 static int spans_next(struct handle_spans *s, enum hyptrace_span_kind *kind, struct span *done)
 {
@@ -88,9 +64,13 @@ static int spans_next(struct handle_spans *s, enum hyptrace_span_kind *kind, str
 		int ret;
 
 		while (s->next < s->batch.n) {
-			ret = take_step(s, &s->batch.v[s->next++], kind, done);
-			if (ret)
-				return ret;
+			const struct step *step = &s->batch.v[s->next++];
+
+			/* each ignores the other's steps; both take losses, which end no exit */
+			ret = exit_threads_step(&s->threads, step, 0, done);
+			*kind = ret ? HYPTRACE_EXIT : HYPTRACE_VISIT;
+			if (ret || step_visit(&s->visits[step->stream], step, 0, done))
+				return ret ?: 1;
 		}
 		ret = merge_take(s->t->merge, &s->run);
 		if (ret == 1) {
