@@ -212,16 +212,6 @@ int sql_tables_add(struct sql *s)
 	return ret;
 }
 
-/* A table by itself. */
-static int sql_read_table(struct sql_cursor *c)
-{
-	int ret = c->table->filter(c);
-
-	while (!ret && (ret = c->table->next(c)) > 0)
-		ret = sql_cursor_give(c, (size_t)ret);
-	return ret;
-}
-
 int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n, int (*progress)(void *ctx, double part),
 		    void *ctx)
 {
@@ -247,7 +237,9 @@ int sql_read_tables(struct sql *s, struct sql_reader *v, size_t n, int (*progres
 		cursors[t->join ? n_cursors++ : n_cursors] = c;
 		if (t->join)
 			continue;
-		ret = sql_read_table(c);
+		ret = t->filter(c);
+		while (!ret && (ret = t->next(c)) > 0)
+			ret = sql_cursor_give(c, (size_t)ret);
 		sql_table_close(&c->base);
 	}
 	s->progress = progress;
