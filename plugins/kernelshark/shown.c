@@ -48,6 +48,22 @@ void spans_free(struct spans *s)
 	free(s);
 }
 
+/* From a span's begin to its end, with the row of its begin as the one that explains it. */
+static struct shown shown_of(enum shown_kind kind, const struct span *v)
+{
+	return (struct shown){ .kind = kind,
+			       .machine = (int)v->machine,
+			       .cpu = (int)v->cpu,
+			       .pid = v->pid,
+			       .reason = -1,
+			       .left = -1,
+			       .start = (int64_t)v->from,
+			       .end = (int64_t)v->to,
+			       .first = v->first,
+			       .last = v->last,
+			       .detail = v->first };
+}
+
 static int spans_add(struct spans *s, const struct shown *span)
 {
 	if (array_push(&s->v, &s->n, span, sizeof(*span)))
@@ -84,29 +100,22 @@ static struct thread_state *thread_state(struct spans *s, const struct span_poin
 static int spans_exit(struct spans *s, const struct span_point *p)
 {
 	struct thread_state *t = thread_state(s, p);
+	struct shown exit;
 	struct span v;
 
 	if (!t)
 		return p->kind == POINT_KVM_EXIT ? -ENOMEM : 0;
 	if (!exit_take(&t->exit, p, &v) || v.end != SPAN_PAIRED)
 		return 0;
-	return spans_add(s, &(struct shown){ .kind = v.why == X86_HALT ? SHOWN_HALT : SHOWN_EXIT,
-					     .machine = (int)v.machine,
-					     .cpu = (int)v.cpu,
-					     .pid = v.pid,
-					     .reason = -1,
-					     .left = -1,
-					     .start = (int64_t)v.from,
-					     .end = (int64_t)v.to,
-					     .first = v.first,
-					     .last = p->row,
-					     .detail = v.first });
+	exit = shown_of(v.why == X86_HALT ? SHOWN_HALT : SHOWN_EXIT, &v);
+	exit.last = p->row;
+	return spans_add(s, &exit);
 }
 
 int spans_point(struct spans *s, const struct span_point *p)
 {
 	struct cpu_state *c = cpu_state(s, (int)p->machine, (int)p->cpu);
-	struct shown visit = { .kind = SHOWN_HYP, .machine = (int)p->machine, .cpu = (int)p->cpu };
+	struct shown visit;
 	struct span v = { 0 };
 	uint64_t why;
 	int ret;
@@ -125,13 +134,10 @@ int spans_point(struct spans *s, const struct span_point *p)
 	if (!visit_take(&c->visit, p, &v) || v.end != SPAN_PAIRED)
 		return 0;
 	why = v.why < SPAN_REASONS ? v.why : v.why - SPAN_REASONS;
+	visit = shown_of(SHOWN_HYP, &v);
 	visit.pid = v.vcpu > 0 ? v.vcpu : v.pid;
 	visit.reason = v.why == SPAN_UNKNOWN || why >= HYP_REASONS ? -1 : (int)why;
 	visit.left = v.left < HYP_REASONS ? (int)v.left : -1;
-	visit.start = (int64_t)v.from;
-	visit.end = (int64_t)v.to;
-	visit.first = v.first;
-	visit.last = v.last;
 	visit.detail = v.detail;
 	ret = spans_add(s, &visit);
 	if (!ret && visit.reason == HYP_GUEST_EXIT)
@@ -143,6 +149,7 @@ int spans_mark(struct spans *s, const struct mark *p)
 {
 	struct mark mark = *p;
 	struct mark_place at;
+	struct shown shown;
 	struct span done;
 	int ret;
 
@@ -159,18 +166,9 @@ int spans_mark(struct spans *s, const struct mark *p)
 	ret = marks_take(&s->marks, &mark, &at, &done);
 	if (ret != 1 || done.end != SPAN_PAIRED)
 		return ret < 0 ? ret : 0;
-	return spans_add(s, &(struct shown){ .kind = p->id == MARK_NO_ID ? SHOWN_HYPERTRACE : SHOWN_CROSVM,
-					     .machine = (int)done.machine,
-					     .cpu = (int)done.cpu,
-					     .pid = done.pid,
-					     .reason = -1,
-					     .left = -1,
-					     .depth = (unsigned int)done.detail,
-					     .start = (int64_t)done.from,
-					     .end = (int64_t)done.to,
-					     .first = done.first,
-					     .last = done.last,
-					     .detail = done.first });
+	shown = shown_of(p->id == MARK_NO_ID ? SHOWN_HYPERTRACE : SHOWN_CROSVM, &done);
+	shown.depth = (unsigned int)done.detail;
+	return spans_add(s, &shown);
 }
 
 int spans_numbered_mark(struct spans *s, const struct mark *p, uint64_t number)
