@@ -95,16 +95,12 @@ static bool line_name(struct cursor *c, struct qemu_event *e)
 
 static bool line_event(const char *line, size_t len, struct qemu_event *e)
 {
-	static bool (*const heads[])(struct cursor *, struct qemu_event *) = { line_head_pid, line_head_iso };
+	struct cursor pid = cursor_at(line, len), iso = pid;
 
-	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
-		struct cursor c = cursor_at(line, len);
-
-		*e = (struct qemu_event){ 0 };
-		if (heads[i](&c, e))
-			return line_name(&c, e);
-	}
-	return false;
+	*e = (struct qemu_event){ 0 };
+	if (line_head_pid(&pid, e))
+		return line_name(&pid, e);
+	return line_head_iso(&iso, e) && line_name(&iso, e);
 }
 
 static int log_read(struct qemu *q)
