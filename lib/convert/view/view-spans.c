@@ -92,16 +92,16 @@ static int view_sum(struct view *v, const struct view_span *s)
 
 	for (uint64_t b = first; b <= last && !ret; b++) {
 		uint64_t to = b < last ? v->from + (b + 1) * v->width : s->to;
-		const struct view_cell cell = { s->lane, (uint32_t)b, s->label, b == first, to - from };
+		const struct view_cell cell = { .lane = s->lane, .bucket = (uint32_t)b, .label = s->label };
 		uint32_t hash = map_hash(map_hash((uint64_t)cell.lane << 32 | cell.label) ^ cell.bucket);
-		size_t at = map_find(&v->by_cell, hash, view_cell_same, v->cells, &cell);
+		size_t at;
 
-		if (at == MAP_NONE) {
-			ret = map_push(&v->by_cell, hash, &v->cells, &v->n_cells, &cell, sizeof(cell));
-		} else {
-			v->cells[at].n += cell.n;
-			v->cells[at].ns += cell.ns;
-		}
+		ret = map_reach(&v->by_cell, hash, view_cell_same, &v->cells, &v->n_cells, &cell,
+				sizeof(cell), &at);
+		if (ret)
+			break;
+		v->cells[at].n += b == first;
+		v->cells[at].ns += to - from;
 		from = to;
 	}
 	return ret;
