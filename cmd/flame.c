@@ -373,14 +373,9 @@ static int flame_write(struct flame_command *c)
 static int flame_read(struct flame_command *c)
 {
 	struct reading *r = &c->reading;
-	int ret = reading_open(r, c->in, NULL, c->log) ?: desc_read(c->desc, &c->names, c->log);
+	int ret = desc_read(c->desc, &c->names, c->log) ?: reading_open(r, c->in, c->names, c->log);
 
-	c->opts.desc = c->names;
-	ret = ret ?: flame_open(&c->flame, c->in, r->timeline, r->steps, &c->opts, c->log);
-	if (ret)
-		return ret;
-	reading_add(r, flame_part(c->flame));
-	ret = reading_run(r) ?: flame_end(c->flame);
+	ret = ret ?: flame_join(&c->flame, r, &c->opts, c->log) ?: reading_run(r) ?: flame_end(c->flame);
 	if (ret)
 		return ret;
 	c->w = flame_weigh(c);

@@ -201,8 +201,8 @@ struct flame {
 	uint32_t *names;   /* of a stack, from the outermost on */
 	struct buf text;
 	struct flame_counts counts;
-	struct markers *spans; /* NULL: they are not asked for */
-	struct states *states; /* likewise */
+	const struct markers *spans; /* the reading's; NULL: they are not asked for */
+	const struct states *states; /* likewise */
 	struct state_totals totals;
 };
 

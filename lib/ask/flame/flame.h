@@ -95,19 +95,19 @@ uint64_t flame_scaled(uint64_t n, uint64_t of, uint64_t to);
  * FLAME_HYP where the host called it.
  */
 struct flame; /* opaque */
+struct reading;
 
 struct flame_opts {
-	bool idle;		      /* of pid 0, too */
-	bool pids;		      /* tasks as "name-pid" */
-	bool spans;		      /* of programs (markers.h), and nothing else */
-	bool states;		      /* of vCPUs (states.h), and nothing else */
-	const struct mark_desc *desc; /* the names of hypertrace's; NULL: none; outlives it */
-	const char *behind;	      /* a filter: stacks behind such an event only; NULL: all. To be sound by
-				       * filter_syntax() */
-	struct strlist machines;      /* wildcards; none: all */
-	struct strlist tasks;	      /* names, wildcards, or pids; none: all */
-	size_t frames_max;	      /* 0: FLAME_FRAMES_MAX */
-	bool two_sides;		      /* from the second file on that is no guest's: side 1 */
+	bool idle;		 /* of pid 0, too */
+	bool pids;		 /* tasks as "name-pid" */
+	bool spans;		 /* of programs (markers.h), and nothing else */
+	bool states;		 /* of vCPUs (states.h), and nothing else */
+	const char *behind;	 /* a filter: stacks behind such an event only; NULL: all. To be sound by
+				  * filter_syntax() */
+	struct strlist machines; /* wildcards; none: all */
+	struct strlist tasks;	 /* names, wildcards, or pids; none: all */
+	size_t frames_max;	 /* 0: FLAME_FRAMES_MAX */
+	bool two_sides;		 /* from the second file on that is no guest's: side 1 */
 };
 
 /* Counts of what is not in the stacks. */
@@ -124,14 +124,10 @@ struct flame_counts {
 	bool graph_without_switches; /* functions have times, and no sched_switch shows when tasks slept */
 };
 
-/* in: loaded; it, the timeline and the steps outlive it. -EINVAL: the filter (logged);
- * -ENOMEM. */
-int flame_open(struct flame **out, const struct inputs *in, const struct timeline *t,
-	       const struct steps *steps, const struct flame_opts *opts, const struct log *log);
+/* Joins a reading, which outlives it. -EINVAL: the filter (logged); -ENOMEM. */
+int flame_join(struct flame **out, struct reading *r, const struct flame_opts *opts, const struct log *log);
 void flame_close(struct flame *f);
-/* The part for pass_read(). */
-struct pass_part flame_part(struct flame *f);
-/* When all is read. -ENOMEM. */
+/* After reading_run(). -ENOMEM. */
 int flame_end(struct flame *f);
 const struct flame_tree *flame_stacks(const struct flame *f);
 const struct flame_counts *flame_counts(const struct flame *f);

@@ -231,20 +231,6 @@ static int flame_after(void *ctx, struct pass_run *run)
 	return ret;
 }
 
-struct pass_part flame_part(struct flame *f)
-{
-	if (f->spans)
-		return markers_part(f->spans);
-	if (f->states)
-		return states_part(f->states);
-	return (struct pass_part){ .ctx = f,
-				   .steps = STEP_SET(STEP_SWITCH) | STEP_SET(STEP_HYP_ENTER) |
-					    STEP_SET(STEP_HYP_EXIT) | STEP_SET(STEP_HYP_OTHER),
-				   .work = flame_items_work,
-				   .after = flame_after,
-				   .release = flame_items_free };
-}
-
 /* A file that has no such event has no stacks after one; an error only if no file has. */
 static int flame_filters_open(struct flame *f)
 {
@@ -307,37 +293,49 @@ static int flame_open_inputs(struct flame *f, const struct inputs *in)
 	return ret ?: flame_maps_read(f->maps, in);
 }
 
-int flame_open(struct flame **out, const struct inputs *in, const struct timeline *t,
-	       const struct steps *steps, const struct flame_opts *opts, const struct log *log)
+int flame_join(struct flame **out, struct reading *r, const struct flame_opts *opts, const struct log *log)
 {
 	struct flame *f = calloc(1, sizeof(*f));
 	int ret = 0;
 
 	if (!f)
 		return -ENOMEM;
-	*f = (struct flame){
-		.t = t, .steps = steps, .log = log, .opts = *opts, .n_streams = merge_streams(t->merge)
-	};
+	*f = (struct flame){ .t = r->timeline,
+			     .steps = r->steps,
+			     .log = log,
+			     .opts = *opts,
+			     .n_streams = merge_streams(r->timeline->merge) };
 	f->streams = calloc(f->n_streams + 1, sizeof(*f->streams));
 	f->names = calloc(FLAME_DEPTH_MAX + 1, sizeof(*f->names));
 	if (!f->streams || !f->names)
 		ret = -ENOMEM;
 	ret = ret ?: flame_tree_new(&f->tree, opts->frames_max ? opts->frames_max : FLAME_FRAMES_MAX);
-	ret = ret ?: flame_open_inputs(f, in) ?: flame_filters_open(f);
+	ret = ret ?: flame_open_inputs(f, r->in) ?: flame_filters_open(f);
 	if (!ret && opts->spans)
-		ret = markers_open(&f->spans, in, t, opts->desc);
-	if (f->spans)
-		markers_listen(f->spans, flame_span, f);
-	if (!ret && opts->states)
-		ret = states_open(&f->states, in, t, steps, STATES_VCPUS, state_totals_span, &f->totals);
-	f->totals = (struct state_totals){ .st = f->states, .with_causes = true };
-	for (size_t i = 0; i < f->n_streams && !ret; i++)
-		f->streams[i].match = !opts->behind; /* nothing comes before its first record */
-	if (ret)
+		ret = reading_markers(r);
+	else if (!ret && opts->states)
+		ret = reading_states(r, STATES_VCPUS, state_totals_span, &f->totals);
+	if (ret) {
 		flame_close(f);
-	else
-		*out = f;
-	return ret;
+		return ret;
+	}
+	for (size_t i = 0; i < f->n_streams; i++)
+		f->streams[i].match = !opts->behind; /* nothing comes before its first record */
+	f->spans = opts->spans ? r->markers : NULL;
+	f->states = opts->states ? r->states : NULL;
+	f->totals = (struct state_totals){ .st = f->states, .with_causes = true };
+	if (f->spans)
+		markers_listen(r->markers, flame_span, f);
+	else if (!f->states)
+		reading_add(r,
+			    (struct pass_part){ .ctx = f,
+						.steps = STEP_SET(STEP_SWITCH) | STEP_SET(STEP_HYP_ENTER) |
+							 STEP_SET(STEP_HYP_EXIT) | STEP_SET(STEP_HYP_OTHER),
+						.work = flame_items_work,
+						.after = flame_after,
+						.release = flame_items_free });
+	*out = f;
+	return 0;
 }
 
 void flame_close(struct flame *f)
@@ -353,8 +351,6 @@ void flame_close(struct flame *f)
 	}
 	for (size_t i = 0; f->streams && i < f->n_streams; i++)
 		free(f->streams[i].names);
-	markers_close(f->spans);
-	states_close(f->states);
 	state_totals_release(&f->totals);
 	flame_tasks_release(f);
 	flame_tree_free(f->tree);
@@ -392,7 +388,7 @@ static int vcpu_frame(struct flame *f, const struct state_owner *o, uint32_t *fr
 
 int flame_end(struct flame *f)
 {
-	int ret = f->states ? states_end(f->states) : 0;
+	int ret = 0;
 
 	/* the sums of states become frames: machine, vCPU, state, reason */
 	for (size_t i = 0; i < f->totals.n && !ret; i++) {
@@ -421,7 +417,6 @@ int flame_end(struct flame *f)
 	if (f->states)
 		f->counts.others = states_left_out(f->states);
 	if (f->spans) {
-		markers_finish(f->spans);
 		f->counts.open = f->spans->cut.begins + f->spans->cut.ends;
 		f->counts.others = f->spans->cut.others;
 	}
