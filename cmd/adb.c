@@ -170,14 +170,12 @@ static void adb_take_words(struct adb_job *j, char **words)
 static int adb_take_record(struct adb_job *j, int argc, char **argv)
 {
 	struct opts_table table = grammar_table;
-	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
+	char **copy = shim_copy(argc, argv);
 	struct record_plan plan = { 0 };
 	struct opts_error err = { "out of memory" };
 	const char *base;
 	int ret = copy ? 0 : -ENOMEM;
 
-	if (copy)
-		memcpy(copy, argv, (size_t)argc * sizeof(*copy));
 	ret = ret ?: grammar_parse_line(&plan, argc, copy, &err);
 	table.dispatch = adb_take_option;
 	ret = ret ?: opts_parse(&table, &argc, argv, j, &err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The recording half of hyptrace.h: plans, recording and recovering by a session. */
 #include "api/handle-priv.h"
+#include "base/shim.h"
 #include "record/session/session.h"
 
 struct hyptrace_plan {
@@ -34,10 +35,9 @@ int hyptrace_plan_parse(struct hyptrace_plan **out, int argc, const char *const 
 		return -ENOMEM;
 	for (int i = 0; i < argc && !ret; i++)
 		ret = strlist_add(&p->words, argv[i]);
-	p->argv = calloc((size_t)argc + 1, sizeof(*p->argv));
-	ret = p->argv ? ret : -ENOMEM;
+	p->argv = ret ? NULL : shim_copy(argc, p->words.v);
+	ret = ret ?: p->argv ? 0 : -ENOMEM;
 	if (!ret) {
-		memcpy(p->argv, p->words.v, (size_t)argc * sizeof(*p->argv));
 		ret = grammar_parse_line(&p->plan, argc, p->argv, &err);
 		ret = ret != OPTS_STOP ? ret : opts_error(&err, "-h is for the command line");
 	}
