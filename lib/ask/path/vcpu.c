@@ -141,15 +141,11 @@ bool path_span_take(struct path_search *s, struct path_span *sp, const struct pa
 	struct path_under u = { .from = from,
 				.at_now = s->edge.guest ? s->edge.bound : 0,
 				.at_from = from->guest ? from->bound : 0 };
-	bool done = false;
+	bool guest = s->in->v[sp->input].guest, done = false;
 
-	if (!s->in->v[sp->input].guest) {
-		path_span_add(s, sp, from, 0);
-		return s->path->end == PATH_OPEN;
-	}
-	if (!path_thread_of(s, sp->input, sp->cpu, &u.t) || u.at_now == UINT32_MAX ||
+	if (!guest || !path_thread_of(s, sp->input, sp->cpu, &u.t) || u.at_now == UINT32_MAX ||
 	    u.at_from == UINT32_MAX || !path_window_has(s->w, u.t.host, STEP_SWITCH)) {
-		s->path->vcpu_unknown = true;
+		s->path->vcpu_unknown |= guest;
 		path_span_add(s, sp, from, 0);
 		return s->path->end == PATH_OPEN;
 	}
