@@ -89,11 +89,9 @@ static int sql_guard(struct sql *s)
 
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		sqlite3_limit(s->db, limits[i].id, limits[i].value);
-	if (ret == SQLITE_OK)
-		ret = sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-	if (ret == SQLITE_OK)
-		ret = sqlite3_exec(s->db, "PRAGMA temp.max_page_count = " SQL_TEMP_MAX, NULL, NULL, NULL);
-	return ret == SQLITE_OK ? sqlite3_set_authorizer(s->db, sql_guard_action, s) : ret;
+	ret = ret ?: sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+	ret = ret ?: sqlite3_exec(s->db, "PRAGMA temp.max_page_count = " SQL_TEMP_MAX, NULL, NULL, NULL);
+	return ret ?: sqlite3_set_authorizer(s->db, sql_guard_action, s);
 }
 
 int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
@@ -118,9 +116,9 @@ int sql_open(struct sql **out, const struct inputs *in, const struct log *log)
 	/* a file without a name, which SQLite writes when its cache is full */
 	code = sqlite3_open_v2("", &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
 			       NULL);
-	if (code == SQLITE_OK)
-		code = sqlite3_exec(s->db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", NULL,
-				    NULL, NULL);
+	code = code
+		       ?: sqlite3_exec(s->db, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF", NULL,
+				       NULL, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(add) && code == SQLITE_OK; i++)
 		code = add[i](s);
 	if (code == SQLITE_OK) {

@@ -198,7 +198,7 @@ static int sql_dialect_span_join(struct sql *s, const char **text, struct buf *o
 	if (*key)
 		buf_printf(out, ", both.p AS \"%s\"", key);
 	ret = sql_join_columns(s, out, "a", &a);
-	ret = ret == SQLITE_OK ? sql_join_columns(s, out, "b", &b) : ret;
+	ret = ret ?: sql_join_columns(s, out, "b", &b);
 	buf_printf(out, "%s%s ORDER BY both.p, both.t, both.d IS NOT NULL", sql_join_on, kinds[kind].rows);
 	*text = p;
 	return ret == SQLITE_OK ? 0 : sql_failed(s, ret, why);

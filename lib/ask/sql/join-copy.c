@@ -89,12 +89,9 @@ static int sql_copy_fill(struct sql *s, struct sql_copy *copy)
 	buf_addstr(&insert, ")");
 	if (!buf_str(&create) || !buf_str(&select) || !buf_str(&insert))
 		ret = SQLITE_NOMEM;
-	if (ret == SQLITE_OK)
-		ret = sqlite3_exec(copy->db, buf_str(&create), NULL, NULL, NULL);
-	if (ret == SQLITE_OK)
-		ret = sqlite3_prepare_v2(s->db, buf_str(&select), -1, &from, NULL);
-	if (ret == SQLITE_OK)
-		ret = sqlite3_prepare_v2(copy->db, buf_str(&insert), -1, &to, NULL);
+	ret = ret ?: sqlite3_exec(copy->db, buf_str(&create), NULL, NULL, NULL);
+	ret = ret ?: sqlite3_prepare_v2(s->db, buf_str(&select), -1, &from, NULL);
+	ret = ret ?: sqlite3_prepare_v2(copy->db, buf_str(&insert), -1, &to, NULL);
 	s->copying = true;
 	while (ret == SQLITE_OK && (ret = sqlite3_step(from)) == SQLITE_ROW) {
 		for (int i = 0; i <= (int)copy->table->n; i++) /* the row's number, then the columns */
@@ -107,8 +104,7 @@ static int sql_copy_fill(struct sql *s, struct sql_copy *copy)
 	s->copying = false;
 	sqlite3_finalize(from);
 	sqlite3_finalize(to);
-	if (ret == SQLITE_OK)
-		ret = sqlite3_exec(copy->db, "COMMIT", NULL, NULL, NULL);
+	ret = ret ?: sqlite3_exec(copy->db, "COMMIT", NULL, NULL, NULL);
 	buf_release(&create);
 	buf_release(&select);
 	buf_release(&insert);

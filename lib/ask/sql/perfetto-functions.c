@@ -105,7 +105,7 @@ int sql_perfetto_add(struct sql *s)
 		ret = sqlite3_create_function_v2(s->db, functions[i].name, functions[i].n,
 						 SQLITE_UTF8 | SQLITE_INNOCUOUS, s, functions[i].call, NULL,
 						 NULL, NULL);
-	return ret == SQLITE_OK ? sqlite3_exec(s->db, sql_perfetto_text, NULL, NULL, NULL) : ret;
+	return ret ?: sqlite3_exec(s->db, sql_perfetto_text, NULL, NULL, NULL);
 }
 
 /*

@@ -9,7 +9,8 @@
 #include "ask/states/steps.h"
 #include "ask/sql/sql.h"
 
-/* Shared by the files of lib/ask/sql. Errors are -errno; virtual-table.c makes SQLite's of them. */
+/* Shared by the files of lib/ask/sql. Errors are -errno; virtual-table.c makes SQLite's of them. SQLITE_OK is
+ * 0. */
 
 /* A CPU of a buffer of an input, in the order of the files. */
 struct sql_stream {
@@ -485,7 +486,7 @@ struct sql_span_maker {
 
 struct sql_hyp {
 	uint8_t **why, **left;	/* by input: words of spans' `why` and of the reasons of their ends */
-	const char *words[256];	/* the files', from 1 on */
+	const char *words[256]; /* the files', from 1 on */
 	size_t n_words;
 	struct sql_pieces *store; /* hyp-store.c; by stream */
 	bool too_many;		  /* for the store */

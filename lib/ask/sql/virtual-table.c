@@ -51,8 +51,7 @@ static int sql_table_connect(sqlite3 *db, void *sql, int argc, const char *const
 	int ret = text && t ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
 
 	free(text);
-	if (ret == SQLITE_OK)
-		ret = sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
+	ret = ret ?: sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
 	if (ret != SQLITE_OK) {
 		free(t);
 		return ret;
@@ -204,8 +203,7 @@ int sql_tables_add(struct sql *s)
 		ret = text ? sqlite3_create_module(s->db, sql_tables[i]->name, &sql_table_module, s)
 			   : SQLITE_NOMEM;
 		/* known now: later it would be CREATE TABLE, which statements may not */
-		if (ret == SQLITE_OK)
-			ret = sqlite3_prepare_v2(s->db, text, -1, &stmt, NULL);
+		ret = ret ?: sqlite3_prepare_v2(s->db, text, -1, &stmt, NULL);
 		sqlite3_finalize(stmt);
 		free(text);
 	}
