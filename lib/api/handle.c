@@ -188,8 +188,7 @@ void hyptrace_close(struct hyptrace *h)
 {
 	if (!h)
 		return;
-	timeline_close(h->timeline);
-	handle_spans_close(h->spans);
+	handle_rewind(h);
 	handle_filters_close(h->filters, h->in.n);
 	print_close(h->print);
 	inputs_release(&h->in);

@@ -151,8 +151,7 @@ void live_close(struct live *l)
 	dat_job_close(l->job);
 	spool_close(l->spool);
 	buf_release(&l->cmdlines);
-	if (l->look >= 0)
-		close(l->look);
+	fd_close(&l->look);
 	free(l);
 }
 
