@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The stacks of recordings: items in the order of time become frames of the tree. */
-#include "ask/flame/flame.h"
-
 #include "ask/flame/flame-priv.h"
 
 /* In names, from the outermost on: records have the innermost first. At most FLAME_DEPTH_MAX are kept. */

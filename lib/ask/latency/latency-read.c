@@ -2,7 +2,6 @@
 /* Finds the events of the files that are points of chains, reads the files for the chains, and keeps their
  * results; counts what is in virtio's queues. */
 #include "ask/latency/latency-priv.h"
-#include "ask/latency/latency.h"
 
 #define QUEUES_MAX 256 /* further ones share a row */
 

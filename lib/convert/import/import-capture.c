@@ -5,7 +5,6 @@
 
 #include "base/outfile.h"
 #include "convert/import/pftrace-priv.h"
-#include "convert/import/import.h"
 #include "file/dat/options.h"
 #include "record/drain/spool-to-dat.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Reads recordings for a page: states of vCPUs and tasks, visits to the hypervisor, losses, longest cases. */
-#include "convert/view/view.h"
-
 #include "base/decode/esr.h"
 #include "convert/view/view-priv.h"
 
