@@ -17,6 +17,8 @@ struct dat_writer {
 	uint8_t *zipped; /* ... and for what it compresses to */
 	size_t zipped_cap;
 	uint64_t done, total; /* bytes of pages, for progress */
+	uint32_t max_cpus;    /* most that any buffer has */
+	uint32_t max_page;    /* the largest size of any buffer, bytes; 0: there is no buffer */
 };
 
 /* Place of a CPU's pages. */
@@ -28,17 +30,6 @@ struct dat_place {
 static const struct dat_buffer *dat_top(const struct dat_file *f)
 {
 	return f->n_buffers && !f->buffers[0].name[0] ? &f->buffers[0] : NULL;
-}
-
-/* Most CPUs any buffer has. */
-static uint32_t dat_max_cpus(const struct dat_file *f)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < f->n_buffers; i++)
-		if (f->buffers[i].n_cpus > n)
-			n = f->buffers[i].n_cpus;
-	return n;
 }
 
 /* Bytes of pages in a buffer. */
@@ -157,17 +148,6 @@ static void dat_add_options(struct buf *out, const struct dat_file *f)
 	}
 }
 
-/* The largest page size of any buffer, bytes; 0: there is no buffer. */
-static uint32_t dat_max_page(const struct dat_file *f)
-{
-	uint32_t max = 0;
-
-	for (size_t i = 0; i < f->n_buffers; i++)
-		if (f->buffers[i].page_size > max)
-			max = f->buffers[i].page_size;
-	return max;
-}
-
 /* Pages in a compressed chunk: stock's number. */
 #define CHUNK_PAGES 10
 
@@ -281,7 +261,7 @@ static int dat_put_cpu(struct dat_writer *w, const struct dat_buffer *b, unsigne
 /* ---- version 6 ---- */
 
 /* "flyrecord", the table of {offset, size}, the clock; then the pages. */
-static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint32_t n_cpus)
+static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b)
 {
 	uint64_t table;
 	const char *clock;
@@ -289,7 +269,7 @@ static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b, uint3
 
 	dat_out_write(&w->out, "flyrecord", 10);
 	table = w->out.pos;
-	for (uint32_t i = 0; i < 2 * n_cpus; i++)
+	for (uint32_t i = 0; i < 2 * w->max_cpus; i++)
 		dat_out_u64(&w->out, 0);
 	/* as trace-cmd writes it: only the chosen clock, after each table; stock reads the first */
 	clock = w->f->n_buffers ? w->f->buffers[0].clock : NULL;
@@ -347,7 +327,6 @@ static int dat_write_v6(struct dat_writer *w)
 {
 	const struct dat_file *f = w->f;
 	const struct dat_buffer *top = dat_top(f);
-	uint32_t n_cpus = dat_max_cpus(f);
 	uint64_t *at = calloc(f->n_buffers + 1, sizeof(*at));
 	int ret = 0;
 
@@ -361,11 +340,11 @@ static int dat_write_v6(struct dat_writer *w)
 		dat_out_write(&w->out, body.data, body.len);
 		buf_release(&body);
 	}
-	dat_out_u32(&w->out, n_cpus);
-	ret = ret ?: v6_put_options(w, at) ?: v6_put_buffer(w, top, n_cpus);
+	dat_out_u32(&w->out, w->max_cpus);
+	ret = ret ?: v6_put_options(w, at) ?: v6_put_buffer(w, top);
 	for (size_t i = top ? 1 : 0; i < f->n_buffers && !ret; i++) {
 		dat_out_patch(&w->out, at[i], w->out.pos);
-		ret = v6_put_buffer(w, &f->buffers[i], n_cpus);
+		ret = v6_put_buffer(w, &f->buffers[i]);
 	}
 	free(at);
 	return ret;
@@ -524,7 +503,7 @@ static uint64_t pad_pages(const struct dat_writer *w)
 	if (!w->zip || !top || !dat_buffer_size(top))
 		return 0;
 	used = 1 + dat_buffer_size(top) / top->page_size;
-	per = dat_max_page(w->f) / top->page_size;
+	per = w->max_page / top->page_size;
 	return per > 1 ? -used & (per - 1) : 0;
 }
 
@@ -539,10 +518,9 @@ static int dat_write_v7(struct dat_writer *w)
 	const char *name = w->zip ? "zstd" : "none";
 	const char *version = w->zip ? ZSTD_versionString() : "";
 	static const char own[] = "strings";
-	const uint32_t n_cpus = dat_max_cpus(f);
 	const uint64_t next = 0;
 	const struct dat_buffer *top = dat_top(f);
-	uint32_t front = f->n_buffers ? dat_max_page(f) : f->page_size;
+	uint32_t front = w->max_page ?: f->page_size;
 
 	/* stock takes the size in front for the top buffer's, and only the instances' from their option */
 	if (top && dat_buffer_size(top))
@@ -562,7 +540,7 @@ static int dat_write_v7(struct dat_writer *w)
 	options = o->pos;
 	dat_add_options(&v.options, f);
 	/* without it KernelShark finds no entries */
-	dat_add_option(&v.options, DAT_CPUCOUNT, &n_cpus, sizeof(n_cpus));
+	dat_add_option(&v.options, DAT_CPUCOUNT, &w->max_cpus, sizeof(w->max_cpus));
 	dat_add_option(&v.options, DAT_DONE, &next, sizeof(next));
 	ret = v7_put_section(&v, DAT_DONE, false, "options", &v.options);
 	if (ret)
@@ -663,10 +641,13 @@ int dat_write(const struct dat_file *f, int fd, const struct log *log)
 	if (ret)
 		return log_fail(log, ret, "cannot write a version %d trace file: %s", f->version,
 				strerror(-ret));
-	for (size_t i = 0; i < f->n_buffers; i++)
-		w.total += dat_buffer_size(&f->buffers[i]);
+	for (const struct dat_buffer *b = f->buffers; b < f->buffers + f->n_buffers; b++) {
+		w.total += dat_buffer_size(b);
+		w.max_cpus = b->n_cpus > w.max_cpus ? b->n_cpus : w.max_cpus;
+		w.max_page = b->page_size > w.max_page ? b->page_size : w.max_page;
+	}
 	/* one chunk of the largest pages: all the memory that the pages take */
-	chunk = (size_t)dat_max_page(f) * CHUNK_PAGES;
+	chunk = (size_t)w.max_page * CHUNK_PAGES;
 	w.zipped_cap = ZSTD_compressBound(chunk);
 	w.pages = malloc(chunk + 1);
 	w.zipped = malloc(w.zipped_cap + 1);
