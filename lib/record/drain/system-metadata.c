@@ -78,17 +78,14 @@ int collect_formats(int tracing_dirfd, const struct strlist *systems, struct spo
 	return ret;
 }
 
-/* ret: of reading and keeping path. Without them a recording is still one; -ENOSPC: no room for them. */
-static int names_kept(const char *path, int ret, const struct log *log)
-{
-	if (ret && ret != -ENOSPC && ret != -ENOENT)
-		log_warn(log, "cannot read %s: %s; names are left out", path, errno_text(ret));
-	return ret == -ENOSPC ? ret : 0;
-}
-
+/* Without them a recording is still one; -ENOSPC: no room for them. */
 static int keep_names(int dirfd, const char *name, struct spool *spool, const struct log *log)
 {
-	return names_kept(name, keep_file(dirfd, name, name, NAMES_MAX, spool), log);
+	int ret = keep_file(dirfd, name, name, NAMES_MAX, spool);
+
+	if (ret && ret != -ENOSPC && ret != -ENOENT)
+		log_warn(log, "cannot read %s: %s; names are left out", name, errno_text(ret));
+	return ret == -ENOSPC ? ret : 0;
 }
 
 int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
