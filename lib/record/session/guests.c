@@ -355,11 +355,9 @@ void session_guests_abandon(struct session_guests *all)
 void session_guests_release(struct session_guests *all)
 {
 	workers_free(all->workers);
-	if (all->v) { /* else they were never opened */
-		fd_close(&all->cancel_fd);
-		fd_close(&all->clocks_fd);
-		fd_close(&all->give_up_fd);
-	}
+	fd_close(&all->cancel_fd);
+	fd_close(&all->clocks_fd);
+	fd_close(&all->give_up_fd);
 	for (size_t i = 0; i < all->n; i++) {
 		struct session_guest *g = &all->v[i];
 

@@ -340,26 +340,11 @@ int session_recover(const char *dir, const char *output, const struct session_op
 		    struct session_summary *summary)
 {
 	static const struct record_plan no_plan;
-	struct session s = { .plan = &no_plan,
-			     .o = o,
-			     .log = o->log,
-			     .summary = summary,
-			     .fail_fd = -1,
-			     .command = command_none,
-			     .symbols = { .root = o->root },
-			     .guests = { .plan = &no_plan,
-					 .o = o,
-					 .log = o->log,
-					 .tsync = TSYNC_AUTO,
-					 .cancel_fd = -1,
-					 .clocks_fd = -1,
-					 .give_up_fd = -1 } };
+	struct session s = session_new(&no_plan, o, summary);
 	const char *state;
 	char *path;
-	int ret;
+	int ret = spool_open(&s.spool, dir, o->log);
 
-	*summary = (struct session_summary){ 0 };
-	ret = spool_open(&s.spool, dir, o->log);
 	if (ret == -EBUSY)
 		log_err(o->log, "the recorder of '%s' is still running", dir);
 	else if (ret == -EPERM)

@@ -53,7 +53,7 @@ struct session {
 	_Atomic int failure;
 	struct rotate *rotate; /* NULL: one file of all of it */
 	struct kernel_symbols symbols;
-	double started_at;     /* CLOCK_MONOTONIC, s */
+	double started_at; /* CLOCK_MONOTONIC, s */
 };
 
 /* CLOCK_MONOTONIC, s */
@@ -95,6 +95,9 @@ int session_restore(struct session *s);
 int session_write(struct session *s, const char *output);
 /* Once its file is written; it is kept when tracefs could not be put back. */
 void session_remove_spool(struct session *s);
+/* One that has opened nothing yet, with an empty summary. */
+struct session session_new(const struct record_plan *plan, const struct session_opts *o,
+			   struct session_summary *summary);
 /* Frees what the session has; the spool's directory stays. */
 void session_release(struct session *s);
 

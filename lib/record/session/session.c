@@ -422,6 +422,25 @@ void session_remove_spool(struct session *s)
 		log_warn(s->log, "cannot remove the spool: %s", errno_text(ret));
 }
 
+struct session session_new(const struct record_plan *plan, const struct session_opts *o,
+			   struct session_summary *summary)
+{
+	*summary = (struct session_summary){ 0 };
+	return (struct session){ .plan = plan,
+				 .o = o,
+				 .log = o->log,
+				 .summary = summary,
+				 .fail_fd = -1,
+				 .command = command_none,
+				 .symbols = { .root = o->root },
+				 .guests = { .plan = plan,
+					     .o = o,
+					     .log = o->log,
+					     .cancel_fd = -1,
+					     .clocks_fd = -1,
+					     .give_up_fd = -1 } };
+}
+
 void session_release(struct session *s)
 {
 	command_release(&s->command);
@@ -479,17 +498,9 @@ static int finish_files(struct session *s)
 int session_record(const struct record_plan *plan, const struct session_opts *o,
 		   struct session_summary *summary)
 {
-	struct session s = { .plan = plan,
-			     .o = o,
-			     .log = o->log,
-			     .summary = summary,
-			     .fail_fd = -1,
-			     .command = command_none,
-			     .symbols = { .root = o->root },
-			     .guests = { .plan = plan, .o = o, .log = o->log } };
+	struct session s = session_new(plan, o, summary);
 	int ret;
 
-	*summary = (struct session_summary){ 0 };
 	s.fail_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = s.fail_fd < 0 ? -errno : session_prepare_all(&s);
 	ret = ret ?: session_choose_procs(&s) ?: arm(&s);
