@@ -88,7 +88,7 @@ static int recover_drain(struct session *s)
 {
 	struct recorder_opts ro = { .log = s->log };
 	const char *event;
-	int ret, lost;
+	int ret;
 
 	for (size_t i = 0; i < spool_n_buffers(s->spool); i++) {
 		const struct spool_buffer *b = spool_buffer(s->spool, i);
@@ -120,9 +120,7 @@ static int recover_drain(struct session *s)
 	session_region_keep(s);
 	session_sum(s);
 	kernel_symbols_read(&s->symbols, s->spool);
-	lost = session_keep_stats(s) ?: session_keep_names(s);
-	if (lost)
-		log_warn(s->log, "names and statistics are incomplete: %s", errno_text(lost));
+	session_keep_texts(s);
 	return ret;
 }
 

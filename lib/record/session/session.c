@@ -345,7 +345,15 @@ int session_drain(struct session *s)
 	return first_error(ret, collect_wall(s->spool));
 }
 
-int session_keep_stats(struct session *s)
+int session_keep_names(struct session *s)
+{
+	int ret = collect_names(undo_dirfd(s->undo), s->spool, s->log);
+
+	ret = ret || !s->profile ? ret : profile_collect_names(s->profile, s->spool);
+	return ret || !s->remote ? ret : remote_collect_pids(s->remote);
+}
+
+void session_keep_texts(struct session *s)
 {
 	int ret = 0;
 
@@ -364,15 +372,9 @@ int session_keep_stats(struct session *s)
 			buf_release(&text);
 		}
 	}
-	return ret;
-}
-
-int session_keep_names(struct session *s)
-{
-	int ret = collect_names(undo_dirfd(s->undo), s->spool, s->log);
-
-	ret = ret || !s->profile ? ret : profile_collect_names(s->profile, s->spool);
-	return ret || !s->remote ? ret : remote_collect_pids(s->remote);
+	ret = ret ?: session_keep_names(s);
+	if (ret)
+		log_warn(s->log, "names and statistics are incomplete: %s", errno_text(ret));
 }
 
 int session_restore(struct session *s)
@@ -535,9 +537,7 @@ int session_record(const struct record_plan *plan, const struct session_opts *o,
 		spool_free_reserve(s.spool);
 		if (s.summary->disk_full)
 			log_err(s.log, "the disk is full: the recording ends here");
-		ret = session_keep_stats(&s) ?: session_keep_names(&s);
-		if (ret)
-			log_warn(s.log, "names and statistics are incomplete: %s", errno_text(ret));
+		session_keep_texts(&s);
 		ret = spool_set(s.spool, "state", "drained");
 		if (ret)
 			log_warn(s.log, "%s/session: %s", spool_dir(s.spool), errno_text(ret));
