@@ -330,19 +330,25 @@ static bool print_divisor(struct print *c)
 	return true;
 }
 
-static const struct event_field *print_field_of(struct print *c, const struct word *w)
+/* Parses the name of a field; NULL: there is none of that name. */
+static const struct event_field *print_field(struct print *c)
 {
-	char name[128];
 	const struct event_field *f = NULL;
+	struct word w;
+	char name[128];
 
+	if (!print_word(c, &w)) {
+		print_unread(c);
+		return NULL;
+	}
 	c->looked_at += c->f->n_fields + c->f->n_common;
 	if (c->looked_at > PRINT_LOOKS_MAX) {
 		print_fail(c, -E2BIG, "names its fields more often than any kernel's");
 		return NULL;
 	}
-	if (w->n && w->n < sizeof(name)) {
-		memcpy(name, w->s, w->n);
-		name[w->n] = '\0';
+	if (w.n < sizeof(name)) {
+		memcpy(name, w.s, w.n);
+		name[w.n] = '\0';
 		f = event_format_field(c->f, name);
 	}
 	if (!f)
@@ -353,20 +359,14 @@ static const struct event_field *print_field_of(struct print *c, const struct wo
 /* Parses the rest after REC. */
 static bool print_member(struct print *c)
 {
-	struct word w;
-
-	return print_expect(c, "->") && print_word(c, &w) ? print_field_of(c, &w) != NULL : print_unread(c);
+	return print_expect(c, "->") && print_field(c);
 }
 
 /* Parses the rest of "__get_...(": a field with an offset and a length, ")". */
 static bool print_dynamic(struct print *c, bool is_len)
 {
-	const struct event_field *f;
-	struct word w;
+	const struct event_field *f = print_field(c);
 
-	if (!print_word(c, &w))
-		return print_unread(c);
-	f = print_field_of(c, &w);
 	if (!f)
 		return false;
 	/* libtraceevent writes to NULL for the length of a relative one */
