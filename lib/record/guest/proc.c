@@ -356,10 +356,9 @@ static int look_at(struct scan *s, struct process *p)
 static int guests_from_proc(struct guests *g, const struct guest_opts *o)
 {
 	char *path = str_printf("%s/proc", guest_root(o));
-	struct scan *s = calloc(1, sizeof(*s));
-	struct process *p = malloc(sizeof(*p));
 	DIR *d = path ? opendir(path) : NULL;
-	int ret = path && s && p ? 0 : -ENOMEM;
+	struct scan s = { .o = o, .out = g };
+	int ret = path ? 0 : -ENOMEM;
 	struct dirent *e;
 
 	if (ret)
@@ -368,30 +367,30 @@ static int guests_from_proc(struct guests *g, const struct guest_opts *o)
 		log_debug(o ? o->log : NULL, "cannot open %s: %s", path, strerror(errno));
 		goto out;
 	}
-	s->o = o;
-	s->out = g;
 	while (ret != -ENOMEM && (e = readdir(d))) {
+		struct process p;
+
 		if (e->d_name[0] < '1' || e->d_name[0] > '9')
 			continue;
-		ret = process_open(p, dirfd(d), e->d_name);
+		ret = process_open(&p, dirfd(d), e->d_name);
 		if (!ret) {
-			ret = look_at(s, p);
-			close(p->dir);
-			buf_release(&p->cmdline);
+			ret = look_at(&s, &p);
+			close(p.dir);
+			buf_release(&p.cmdline);
 		}
 	}
 	ret = ret == -ENOMEM ? ret : 0; /* anything else: a process that ended while we looked */
 	/* QEMU knows the socket to vhost-device-vsock only; that one knows the CID */
-	for (size_t i = 0; i < s->n_wants; i++) {
-		struct guest *vm = &g->v[s->wants[i].row];
+	for (size_t i = 0; i < s.n_wants; i++) {
+		struct guest *vm = &g->v[s.wants[i].row];
 
-		for (size_t k = 0; k < s->n_vhost; k++) {
-			struct guest_args *a = &s->vhost[k];
+		for (size_t k = 0; k < s.n_vhost; k++) {
+			struct guest_args *a = &s.vhost[k];
 
-			if (!a->vhost_socket || strcmp(a->vhost_socket, s->wants[i].socket) || vm->uds)
+			if (!a->vhost_socket || strcmp(a->vhost_socket, s.wants[i].socket) || vm->uds)
 				continue;
 			vm->cid = a->cid;
-			make_reachable(s, s->vhost_pid[k], &a->uds);
+			make_reachable(&s, s.vhost_pid[k], &a->uds);
 			vm->uds = a->uds;
 			a->uds = NULL;
 		}
@@ -399,15 +398,11 @@ static int guests_from_proc(struct guests *g, const struct guest_opts *o)
 out:
 	if (d)
 		closedir(d);
-	if (s) {
-		for (size_t i = 0; i < s->n_wants; i++)
-			free(s->wants[i].socket);
-		free(s->wants);
-		for (size_t i = 0; i < s->n_vhost; i++)
-			guest_args_release(&s->vhost[i]);
-		free(s);
-	}
-	free(p);
+	for (size_t i = 0; i < s.n_wants; i++)
+		free(s.wants[i].socket);
+	free(s.wants);
+	for (size_t i = 0; i < s.n_vhost; i++)
+		guest_args_release(&s.vhost[i]);
 	free(path);
 	return ret;
 }
