@@ -23,7 +23,7 @@ struct cntvoff_probe {
 	struct event_field cntvoff, id, vm, pid;
 	uint16_t type;
 	uint8_t *page;
-	int *fds; /* trace_pipe_raw of each CPU, -1: offline */
+	int fds[CPUS_MAX]; /* trace_pipe_raw of each CPU, -1: offline */
 	size_t n_fds;
 	struct load *loads; /* of one drain, all CPUs */
 	size_t n_loads;
@@ -144,14 +144,11 @@ int cntvoff_probe_open(struct cntvoff_probe **out, struct undo *u, const char *c
 	if (ret)
 		goto out;
 	p->page = malloc(p->layout.size);
-	p->fds = calloc(CPUS_MAX, sizeof(*p->fds));
-	ret = p->page && p->fds ? undo_mkdir(u, instance) : -ENOMEM;
-	snprintf(path, sizeof(path), "%s/buffer_size_kb", instance);
-	ret = ret ?: undo_poke(u, path, SIZE_KB);
-	snprintf(path, sizeof(path), "%s/trace_clock", instance);
-	ret = ret ?: undo_poke(u, path, clock);
-	snprintf(path, sizeof(path), "%s/events/" GROUP "/%s/enable", instance, event);
-	ret = ret ?: undo_poke(u, path, "1");
+	ret = p->page ? undo_mkdir(u, instance) : -ENOMEM;
+	snprintf(path, sizeof(path), "events/" GROUP "/%s/enable", event);
+	ret = ret ?: undo_poke_in(u, instance, "buffer_size_kb", SIZE_KB) ?:
+		     undo_poke_in(u, instance, "trace_clock", clock) ?:
+		     undo_poke_in(u, instance, path, "1");
 	for (; p->n_fds < CPUS_MAX && !ret; p->n_fds++) {
 		snprintf(path, sizeof(path), "%s/per_cpu/cpu%zu/trace_pipe_raw", instance, p->n_fds);
 		p->fds[p->n_fds] = openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -176,7 +173,6 @@ void cntvoff_probe_free(struct cntvoff_probe *p)
 		return;
 	for (size_t i = 0; i < p->n_fds; i++)
 		fd_close(&p->fds[i]);
-	free(p->fds);
 	free(p->page);
 	free(p->loads);
 	free(p);

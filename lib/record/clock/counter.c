@@ -32,14 +32,6 @@ int clock_marker_system(const char *clock)
 	return -1;
 }
 
-static int poke_marker(struct clock_marker *c, const char *file, const char *value)
-{
-	char path[PATH_LEN];
-
-	snprintf(path, sizeof(path), "%s/%s", c->instance, file);
-	return undo_poke(c->undo, path, value);
-}
-
 int clock_marker_open(struct clock_marker **out, struct undo *u, const char *clock, size_t n)
 {
 	struct clock_marker *c = calloc(1, sizeof(*c) + n * sizeof(c->ts[0]));
@@ -58,8 +50,8 @@ int clock_marker_open(struct clock_marker **out, struct undo *u, const char *clo
 	}
 	snprintf(c->instance, sizeof(c->instance), "instances/hyptrace-sync-%d", (int)getpid());
 	snprintf(marker, sizeof(marker), "%s/trace_marker_raw", c->instance);
-	ret = undo_mkdir(u, c->instance) ?: poke_marker(c, "buffer_size_kb", SIZE_KB) ?:
-	      poke_marker(c, "trace_clock", clock) ?:
+	ret = undo_mkdir(u, c->instance) ?: undo_poke_in(u, c->instance, "buffer_size_kb", SIZE_KB) ?:
+	      undo_poke_in(u, c->instance, "trace_clock", clock) ?:
 	      page_layout_read(undo_dirfd(u), "events/header_page", &c->layout);
 	if (!ret && c->layout.size > PAGE_MAX)
 		ret = -EMSGSIZE;
@@ -88,7 +80,7 @@ void clock_marker_clear(struct clock_marker *c)
 {
 	memset(c->ts, 0, c->n * sizeof(c->ts[0]));
 	if (c->system < 0)
-		poke_marker(c, "trace", "");
+		undo_poke_in(c->undo, c->instance, "trace", "");
 }
 
 void clock_marker_set(struct clock_marker *c, size_t i)

@@ -141,13 +141,11 @@ int watch_read(const struct watch *w, struct undo *u, struct pauses *out, bool *
 	struct page_layout layout;
 	char path[INSTANCE_PATH];
 	unsigned int n = 0;
-	int ret = *w->path ? 0 : -EINVAL;
+	int ret = *w->path ? undo_poke_in(u, w->path, "tracing_on", "0") : -EINVAL;
 
-	snprintf(path, sizeof(path), "%s/tracing_on", w->path);
-	ret = ret ? ret : undo_poke(u, path, "0");
 	snprintf(path, sizeof(path), "%s/per_cpu", w->path);
-	ret = ret ? ret : page_layout_read(undo_dirfd(u), "events/header_page", &layout);
-	ret = ret ? ret : tracefs_cpus(undo_dirfd(u), path, &n);
+	ret = ret ?: page_layout_read(undo_dirfd(u), "events/header_page", &layout) ?:
+		     tracefs_cpus(undo_dirfd(u), path, &n);
 	for (unsigned int cpu = 0; cpu < n && !ret; cpu++)
 		ret = watch_cpu(w, u, &layout, cpu, &m);
 	if (!ret) {

@@ -559,6 +559,14 @@ int undo_poke(struct undo *u, const char *path, const char *value)
 	return undo_put(u, path, value, *value ? 0 : O_TRUNC);
 }
 
+int undo_poke_in(struct undo *u, const char *dir, const char *file, const char *value)
+{
+	char path[1100];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	return undo_poke(u, path, value);
+}
+
 int undo_at_end(struct undo *u, const char *path, const char *value)
 {
 	return undo_note(u, ENTRY_WRITE, path, value);
@@ -637,12 +645,8 @@ static int undo_entry(struct undo *u, const struct entry *e)
 
 		log_err(&u->log, "cannot remove '%s': %s", e->path, strerror(-ret));
 		/* An instance that cannot be removed must at least not go on tracing. */
-		for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-			char path[1100];
-
-			snprintf(path, sizeof(path), "%s/%s", e->path, files[i][0]);
-			undo_poke(u, path, files[i][1]);
-		}
+		for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+			undo_poke_in(u, e->path, files[i][0], files[i][1]);
 	} else {
 		log_err(&u->log, "cannot put '%s' back: %s", e->path, strerror(-ret));
 	}

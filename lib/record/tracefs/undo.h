@@ -110,6 +110,8 @@ int undo_mkdir(struct undo *u, const char *path);
  * and writes nothing (clears `trace`). From any thread.
  */
 int undo_poke(struct undo *u, const char *path, const char *value);
+/* The same for a file of a directory, "instances/x". */
+int undo_poke_in(struct undo *u, const char *dir, const char *file, const char *value);
 /*
  * Journals that `value` must be written to path at the end, whatever it is now; below an instance of ours,
  * too: triggers with variables must go before it.
