@@ -179,8 +179,6 @@ static int meta_options(struct out *w)
 
 int meta_make(const struct serving *s)
 {
-	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '7', 0 };
-	const uint8_t machine[] = { __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, 8 };
 	struct out w = { .s = s };
 	int fd = memfd_create("metadata", MFD_CLOEXEC), ret;
 	uint64_t options_at, at;
@@ -190,9 +188,7 @@ int meta_make(const struct serving *s)
 	ret = dat_out_init(&w.o, fd);
 	if (ret)
 		goto out;
-	dat_out_write(&w.o, magic, sizeof(magic));
-	dat_out_write(&w.o, machine, sizeof(machine));
-	dat_out_u32(&w.o, s->page_size);
+	dat_out_magic(&w.o, 7, s->page_size);
 	/* compression's name and version */
 	dat_out_write(&w.o, "none\0", 6);
 	options_at = w.o.pos;

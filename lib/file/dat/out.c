@@ -64,6 +64,17 @@ void dat_out_u64(struct dat_out *o, uint64_t v)
 	dat_out_write(o, &v, sizeof(v));
 }
 
+void dat_out_magic(struct dat_out *o, int version, uint32_t page_size)
+{
+	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
+	/* little endian; 64-bit kernels only: see page.h */
+	const uint8_t rest[] = { (uint8_t)('0' + version), 0, 0, 8 };
+
+	dat_out_write(o, magic, sizeof(magic));
+	dat_out_write(o, rest, sizeof(rest));
+	dat_out_u32(o, page_size);
+}
+
 void dat_out_align(struct dat_out *o, uint32_t align)
 {
 	static const uint8_t zeros[4096];

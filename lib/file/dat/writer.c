@@ -44,18 +44,6 @@ static uint64_t dat_buffer_size(const struct dat_buffer *b)
 
 /* ---- parts: version 6 strings them together, version 7 wraps each in a section ---- */
 
-/* "tracing", version, byte order, size of long, page size. */
-static void dat_put_magic(struct dat_out *o, int version, uint32_t page_size)
-{
-	static const uint8_t magic[] = { 0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
-	/* little endian; 64-bit kernels only: see page.h */
-	const uint8_t rest[] = { (uint8_t)('0' + version), 0, 0, 8 };
-
-	dat_out_write(o, magic, sizeof(magic));
-	dat_out_write(o, rest, sizeof(rest));
-	dat_out_u32(o, page_size);
-}
-
 static void add_u32(struct buf *b, uint32_t v)
 {
 	buf_add(b, &v, sizeof(v));
@@ -332,7 +320,7 @@ static int dat_write_v6(struct dat_writer *w)
 
 	if (!at)
 		return -ENOMEM;
-	dat_put_magic(&w->out, 6, f->n_buffers ? f->buffers[0].page_size : f->page_size);
+	dat_out_magic(&w->out, 6, f->n_buffers ? f->buffers[0].page_size : f->page_size);
 	for (unsigned int id = DAT_HEADER_INFO; id <= DAT_CMDLINES && !ret; id++) {
 		struct buf body = { 0 };
 
@@ -525,7 +513,7 @@ static int dat_write_v7(struct dat_writer *w)
 	/* stock takes the size in front for the top buffer's, and only the instances' from their option */
 	if (top && dat_buffer_size(top))
 		front = top->page_size;
-	dat_put_magic(o, 7, front);
+	dat_out_magic(o, 7, front);
 	dat_out_write(o, name, strlen(name) + 1);
 	dat_out_write(o, version, strlen(version) + 1);
 	at = o->pos;
