@@ -133,17 +133,6 @@ static struct offset_table bounds_table(const struct offset_shift *s)
 	return out;
 }
 
-static void encode_table(const struct offset_table *t, struct buf *out)
-{
-	buf_add(out, &t->n, sizeof(t->n));
-	for (uint32_t k = 0; k < t->n; k++)
-		buf_add(out, &t->v[k].time, 8);
-	for (uint32_t k = 0; k < t->n; k++)
-		buf_add(out, &t->v[k].offset, 8);
-	for (uint32_t k = 0; k < t->n; k++)
-		buf_add(out, &t->v[k].scaling, 8);
-}
-
 void offset_shift_encode(const struct offset_shift *s, struct buf *out)
 {
 	bool bounds = s->n_bounds && s->n_cpus && s->cpus[0].n;
@@ -154,8 +143,18 @@ void offset_shift_encode(const struct offset_shift *s, struct buf *out)
 	buf_add(out, &s->peer, sizeof(s->peer));
 	buf_add(out, &s->flags, sizeof(s->flags));
 	buf_add(out, &n_cpus, sizeof(n_cpus));
-	for (uint32_t i = 0; i < n_cpus && !out->bad; i++)
-		encode_table(i < s->n_cpus ? &s->cpus[i] : &extra, out);
+	for (uint32_t i = 0; i < n_cpus && !out->bad; i++) {
+		const struct offset_table *t = i < s->n_cpus ? &s->cpus[i] : &extra;
+
+		buf_add(out, &t->n, sizeof(t->n));
+		for (uint32_t k = 0; k < t->n; k++)
+			buf_add(out, &t->v[k].time, 8);
+		for (uint32_t k = 0; k < t->n; k++)
+			buf_add(out, &t->v[k].offset, 8);
+		for (uint32_t k = 0; k < t->n; k++)
+			buf_add(out, &t->v[k].scaling, 8);
+	}
+	/* the fractions of all come last: files of trace-cmd 2.9 have none */
 	for (uint32_t i = 0; i < n_cpus && !out->bad; i++) {
 		const struct offset_table *t = i < s->n_cpus ? &s->cpus[i] : &extra;
 
