@@ -252,8 +252,8 @@ static bool worker_finish(struct pipeline *p, struct worker *w)
 }
 
 /*
- * Takes runs into all free slots: what the merge has goes from core to core with each turn. False: none is
- * free, or another thread is at it.
+ * Takes runs into free slots, all of them if no thread rests: what the merge has goes from core to core with
+ * each turn. False: none is free, or another thread is at it.
  */
 static bool worker_take(struct pipeline *p, struct worker *w)
 {
@@ -274,6 +274,8 @@ static bool worker_take(struct pipeline *p, struct worker *w)
 			break;
 		s->number = p->taken++;
 		w->taken++;
+		if (p->idle) /* another thread has nothing to do: it may take the next */
+			break;
 	}
 	p->taking = false;
 	pipeline_change(p);
