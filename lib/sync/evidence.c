@@ -154,7 +154,7 @@ static int walk_reader(const struct sync_source *s, size_t buffer, unsigned int 
 	return ret;
 }
 
-/* The text of an option; "" when there is none. Not NUL-ended. */
+/* True if the option's text has the word. */
 static bool option_has(const struct reader *r, uint16_t id, const char *word)
 {
 	const struct reader_option *o = reader_option(r, id);

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/array.h"
@@ -112,10 +113,25 @@ static void test_reasons(void **state)
 	assert_float_equal(newest(&h, "(others)"), 0.015, 1e-9);
 }
 
+/* The journal of another that lives, or was killed: it has what must be put back. */
+static void test_journal_of_another(void **state)
+{
+	char journal[] = "/tmp/hyp-windows-XXXXXX";
+	struct hyp_windows h = { 0 };
+	int fd = mkstemp(journal);
+
+	assert_true(fd >= 0);
+	assert_int_equal(hyp_window_take(&h, "/tmp", journal, 0, NULL), -EEXIST);
+	assert_int_equal(access(journal, F_OK), 0);
+	unlink(journal);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_window), cmocka_unit_test(test_missed),
-					    cmocka_unit_test(test_mean), cmocka_unit_test(test_reasons) };
+					    cmocka_unit_test(test_mean), cmocka_unit_test(test_reasons),
+					    cmocka_unit_test(test_journal_of_another) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,9 +166,9 @@ int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *
 	}
 	remote_free(r);
 	failed = u ? undo_all(u) : 0;
-	undo_free(u);
-	if (journal && !failed)
+	if (u && journal && !failed) /* without it the journal is another's */
 		unlink(journal);
+	undo_free(u);
 	if (failed)
 		return log_fail(log, -EIO,
 				"the hypervisor's buffer is not as it was; run: hyptrace watch --restore");
