@@ -98,8 +98,8 @@ int parquet_behind_flush(struct parquet_behind *b, struct parquet_rows *rows)
 		free(b->packs);
 		b->packs = calloc(rows->n_chunks, sizeof(*b->packs));
 	}
-	next.chunks = b->full.chunks ?: calloc(next.n_chunks, sizeof(*next.chunks));
-	if (!next.chunks || !b->packs)
+	next.chunks = b->packs ? b->full.chunks ?: calloc(next.n_chunks, sizeof(*next.chunks)) : NULL;
+	if (!next.chunks)
 		return -ENOMEM;
 	next.n = next.bytes = 0;
 	b->full = *rows;
