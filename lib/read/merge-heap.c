@@ -518,7 +518,7 @@ double merge_fraction(const struct merge *m)
 		const struct reader_cpu *cpu = &info->buffers[s->at.buffer].cpus[s->at.index];
 
 		total += cpu->size;
-		done += s->pages && !s->last ? reader_pages_done(s->pages) : cpu->size;
+		done += s->pages ? reader_pages_done(s->pages) : cpu->size;
 	}
 	return done < total ? (double)done / (double)total : 1;
 }

@@ -119,7 +119,7 @@ void merge_run_release(struct merge_run *run);
  * are good until the next merge_take.
  */
 int merge_ahead(const struct merge *m, size_t input, size_t buffer, struct merge_record *rec);
-/* Fraction of the pages that has been read, 0 to 1. Not while records are taken. */
+/* Fraction of the pages that has been read, 0 to 1. Any thread. */
 double merge_fraction(const struct merge *m);
 /* Damaged places so far; the log said where the first on each CPU is. */
 uint64_t merge_damaged(const struct merge *m);

@@ -102,6 +102,35 @@ is "$(grep -oE 'discarded [0-9]+ event.* between \[[^]]*\] and \[[^]]*\]' "$tmp/
 discarded 40 events 000016000-000018000
 discarded 5 events 000019000-000019000" "lost events are discarded ones, from the record before to the one behind"
 
+# buffers whose streams would have one file, in two machines of one name
+mkdir "$tmp/one" "$tmp/two"
+make_trace "$tmp/one/like.dat" <<'E'
+1000000000 0 7 print	0	main
+1000003000 1 7 print	0	second
+buffer top
+1000001000 0 7 print	0	instance
+1000002000 0 7 sched_switch	abc	7	120	1	next	8	120
+E
+make_trace "$tmp/two/like.dat" <<'E'
+1000004000 0 7 print	0	other
+E
+rm -rf "$tmp/ctf"
+"$hyptrace" export -q --ctf "$tmp/ctf" "$tmp/one/like.dat" "$tmp/two/like.dat"
+is "$?" 0 "like names: status"
+is "$(cd "$tmp/ctf" && find . -type f | LC_ALL=C sort | xargs)" \
+	"./like-0/metadata ./like-0/top-0 ./like/metadata ./like/top-0 ./like/top-0-3 ./like/top-1" "... each stream has its file"
+from_ctf "$tmp/ctf/like" | cut -d" " -f1,2,4 >"$tmp/got"
+is "$(cat "$tmp/got")" "1000000000 0 ftrace:print
+1000001000 0 ftrace:print
+1000002000 0 sched:sched_switch
+1000003000 1 ftrace:print" "... with its events"
+is "$(from_ctf "$tmp/ctf/like-0" | cut -d" " -f1,2,4)" "1000004000 0 ftrace:print" "... of the other machine, too"
+is "$(for block in trace stream event; do grep -c "^$block {" "$tmp/ctf/like/metadata"; done | xargs)" "1 2 3" \
+	"... and metadata that says nothing twice"
+taskset -c 0 "$hyptrace" export -q --ctf "$tmp/alone" "$tmp/one/like.dat" "$tmp/two/like.dat"
+is "$?" 0 "one core: status"
+is "$(grep -hv uuid "$tmp"/alone/*/metadata)" "$(grep -hv uuid "$tmp"/ctf/*/metadata)" "... and the same metadata"
+
 make_trace "$tmp/ticks.dat" <<'E'
 clock x86-tsc
 1000000000 0 7 sched_switch	abc	7	120	1	next	8	120

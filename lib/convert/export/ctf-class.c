@@ -2,16 +2,13 @@
 /* Metadata of CTF traces (traces, streams and events by the files' formats), and records as such events. */
 #include "convert/export/ctf-priv.h"
 
-#define NAME_ROOM 200
-
 /* ---- names: they come from files, and stand in CTF's metadata ------------------------------ */
 
-/* A name in quotes, perhaps a file's. */
-static const char *ctf_name(const char *name, char room[NAME_ROOM])
+const char *ctf_name(const char *name, char room[CTF_NAME])
 {
 	size_t n = 0;
 
-	for (; *name && n < NAME_ROOM - 16; name++)
+	for (; *name && n < CTF_NAME - 16; name++)
 		room[n++] = isalnum((unsigned char)*name) || strchr("_-+:. ", *name) ? *name : '_';
 	if (!n || room[0] == '.')
 		room[n ? 0 : n++] = '_';
@@ -32,18 +29,18 @@ static bt_field_class *ctf_integer(bt_trace_class *t, size_t size, bool is_signe
 /* Takes the class over. */
 static int ctf_member(bt_field_class *to, const char *name, bt_field_class *f)
 {
-	char room[NAME_ROOM];
+	char room[CTF_NAME];
 	size_t n = 0;
 	int ret = f ? 0 : -ENOMEM;
 
 	/* letters, digits and _, not beginning with a digit; no two members may have one name */
 	if (!*name || isdigit((unsigned char)*name))
 		room[n++] = '_';
-	for (; *name && n < NAME_ROOM - 16; name++)
+	for (; *name && n < CTF_NAME - 16; name++)
 		room[n++] = isalnum((unsigned char)*name) ? *name : '_';
 	room[n] = '\0';
 	for (unsigned int i = 2; bt_field_class_structure_borrow_member_by_name_const(to, room); i++)
-		snprintf(room + n, NAME_ROOM - n, "_%u", i);
+		snprintf(room + n, CTF_NAME - n, "_%u", i);
 	if (f && bt_field_class_structure_append_member(to, room, f))
 		ret = -ENOMEM;
 	bt_field_class_put_ref(f);
@@ -86,13 +83,13 @@ static int ctf_field_open(bt_trace_class *t, bt_field_class *to, const struct te
 }
 
 /* Takes the payload over. */
-static int ctf_event_class(struct ctf_event *e, bt_stream_class *stream, const char *name,
+static int ctf_event_class(struct ctf_event *e, bt_stream_class *stream, uint64_t id, const char *name,
 			   bt_field_class *payload)
 {
-	char room[NAME_ROOM];
+	char room[CTF_NAME];
 	int ret = -ENOMEM;
 
-	e->class = bt_event_class_create(stream);
+	e->class = bt_event_class_create_with_id(stream, id);
 	if (e->class && !bt_event_class_set_name(e->class, ctf_name(name, room)) &&
 	    !bt_event_class_set_payload_field_class(e->class, payload))
 		ret = 0;
@@ -106,7 +103,7 @@ const struct ctf_event *ctf_event_of(struct ctf *c, const struct merge_stream *a
 	struct ctf_event **slot = &c->v[at->input].buffers[at->buffer].events[id], *e = *slot;
 	bt_trace_class *t = c->v[at->input].class;
 	bt_field_class *payload;
-	char name[2 * NAME_ROOM];
+	char name[2 * CTF_NAME];
 	int ret;
 
 	if (e)
@@ -121,7 +118,7 @@ const struct ctf_event *ctf_event_of(struct ctf *c, const struct merge_stream *a
 		return NULL;
 	}
 	snprintf(name, sizeof(name), "%s:%s", k->event->system, k->event->name);
-	if (!ctf_event_class(e, c->v[at->input].buffers[at->buffer].class, name, payload))
+	if (!ctf_event_class(e, c->v[at->input].buffers[at->buffer].class, id, name, payload))
 		*slot = e;
 	return *slot;
 }
@@ -141,7 +138,7 @@ const struct ctf_event *ctf_event_raw(struct ctf *c, const struct merge_stream *
 		bt_field_class_put_ref(payload);
 		return NULL;
 	}
-	if (!ctf_event_class(e, b->class, "raw", payload))
+	if (!ctf_event_class(e, b->class, c->in->v[at->input].n_known, "raw", payload))
 		b->raw = e;
 	return b->raw;
 }
@@ -162,6 +159,9 @@ static int ctf_buffer_open(struct ctf *c, struct ctf_input *in, struct ctf_buffe
 	if (!b->events || !b->class || bt_stream_class_set_default_clock_class(b->class, c->clock) ||
 	    ctf_context(in->class, "pid", true, &pid) || ctf_context(in->class, "cpu_id", false, &cpu))
 		goto out;
+	/* the same in all graphs */
+	bt_stream_class_set_assigns_automatic_event_class_id(b->class, BT_FALSE);
+	bt_stream_class_set_assigns_automatic_stream_id(b->class, BT_FALSE);
 	bt_stream_class_set_supports_packets(b->class, BT_TRUE, BT_TRUE, BT_TRUE);
 	bt_stream_class_set_supports_discarded_events(b->class, BT_TRUE, BT_TRUE);
 	if (!bt_stream_class_set_event_common_context_field_class(b->class, pid) &&
@@ -173,24 +173,25 @@ out:
 	return ret;
 }
 
-int ctf_stream_open(struct ctf_stream *s)
+int ctf_stream_open(struct ctf *c)
 {
-	const struct input *in = &s->of->job->in->v[s->at->input];
-	struct ctf_input *to = &s->of->v[s->at->input];
+	struct ctf_stream *s = &c->stream;
+	const struct input *in = &c->in->v[s->at->input];
+	struct ctf_input *to = &c->v[s->at->input];
 	const char *buffer = reader_info(in->reader)->buffers[s->at->buffer].name;
-	char room[NAME_ROOM], name[NAME_ROOM + 16];
+	char room[CTF_NAME], name[CTF_NAME + 16];
 
-	s->stream = bt_stream_create(to->buffers[s->at->buffer].class, to->trace);
+	s->stream = bt_stream_create_with_id(to->buffers[s->at->buffer].class, to->trace, s->index);
 	snprintf(name, sizeof(name), "%s-%u", ctf_name(*buffer ? buffer : "top", room), s->at->cpu);
 	return s->stream && !bt_stream_set_name(s->stream, name) ? 0 : -ENOMEM;
 }
 
 static int ctf_input_open(struct ctf *c, bt_self_component *self, size_t i)
 {
-	const struct input *of = &c->job->in->v[i];
+	const struct input *of = &c->in->v[i];
 	size_t n = reader_info(of->reader)->n_buffers;
 	struct ctf_input *in = &c->v[i];
-	char room[NAME_ROOM];
+	char room[CTF_NAME];
 	int ret = 0;
 
 	in->buffers = calloc(n + 1, sizeof(*in->buffers));
@@ -214,25 +215,25 @@ int ctf_classes_open(struct ctf *c, bt_self_component *self)
 
 	/* all traces have the host's clock, by which readers may merge them: it has one UUID for one
 	 * recording */
-	for (size_t i = 0; i < c->job->in->n && !id; i++)
-		id = c->job->in->v[i].guest ? 0 : c->job->in->v[i].trace_id;
+	for (size_t i = 0; i < c->in->n && !id; i++)
+		id = c->in->v[i].guest ? 0 : c->in->v[i].trace_id;
 	memcpy(uuid + 8, &id, sizeof(id));
 	c->clock = bt_clock_class_create(self);
-	c->v = calloc(c->job->in->n + 1, sizeof(*c->v));
+	c->v = calloc(c->in->n + 1, sizeof(*c->v));
 	if (!c->v || !c->clock || bt_clock_class_set_name(c->clock, "host") ||
 	    bt_clock_class_set_description(c->clock, "the host's trace clock, ns"))
 		return -ENOMEM;
 	bt_clock_class_set_uuid(c->clock, uuid);
 	bt_clock_class_set_origin_is_unix_epoch(c->clock, BT_FALSE);
-	for (size_t i = 0; i < c->job->in->n && !ret; i++)
+	for (size_t i = 0; i < c->in->n && !ret; i++)
 		ret = ctf_input_open(c, self, i);
 	return ret;
 }
 
 void ctf_classes_release(struct ctf *c)
 {
-	for (size_t i = 0; c->v && i < c->job->in->n; i++) {
-		const struct input *of = &c->job->in->v[i];
+	for (size_t i = 0; c->v && i < c->in->n; i++) {
+		const struct input *of = &c->in->v[i];
 
 		for (size_t n = 0; c->v[i].buffers && n < reader_info(of->reader)->n_buffers; n++) {
 			struct ctf_buffer *b = &c->v[i].buffers[n];

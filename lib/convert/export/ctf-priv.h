@@ -36,9 +36,8 @@ struct ctf_input {
 
 #define CTF_QUEUE 8
 
-/* A CPU of a buffer, which its own port gives. */
+/* A CPU of a buffer. */
 struct ctf_stream {
-	struct ctf *of;
 	size_t index; /* of the timeline's streams */
 	const struct merge_stream *at;
 	bt_stream *stream;
@@ -53,22 +52,32 @@ struct ctf_stream {
 	size_t queued, given;
 };
 
-struct ctf {
-	struct export_job *job;
-	const struct log *log;
-	struct ctf_input *v;
-	struct ctf_stream *streams;
-	size_t n_streams;
-	bt_clock_class *clock;
-	struct arena kept;
-	uint64_t back, raw; /* records whose time was before that of the one before; written as bytes */
-	int ret;	    /* why the graph ended */
+/* Of a stream's records. */
+struct ctf_counts {
+	uint64_t records, unknown; /* as in struct export_job */
+	uint64_t back, raw;	   /* their time was before that of the one before; written as bytes */
 };
 
+/* A stream and the graph of babeltrace2 that writes it; nothing of it is another thread's. */
+struct ctf {
+	const struct timeline *timeline;
+	const struct inputs *in;
+	struct ctf_stream stream;
+	struct ctf_input *v;
+	bt_clock_class *clock;
+	struct arena kept;
+	struct ctf_counts counts;
+	int ret; /* why the graph ended */
+};
+
+#define CTF_NAME 200 /* bytes */
+
+/* A name that may stand in quotes, and be a file's. */
+const char *ctf_name(const char *name, char room[CTF_NAME]);
 /* ctf-class.c. -ENOMEM. A trace for each input with a class for the streams of each of its buffers. */
 int ctf_classes_open(struct ctf *c, bt_self_component *self);
 void ctf_classes_release(struct ctf *c);
-int ctf_stream_open(struct ctf_stream *s);
+int ctf_stream_open(struct ctf *c);
 /* NULL: out of memory. */
 const struct ctf_event *ctf_event_of(struct ctf *c, const struct merge_stream *at, unsigned int id,
 				     const struct known_event *k);

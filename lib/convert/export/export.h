@@ -91,9 +91,9 @@ extern const struct cell_sink parquet_table_sink;
 
 /*
  * CTF 1.8 traces below a directory, which is made, one for each machine, by babeltrace2's library and its
- * plugins: a stream for each CPU of each buffer, fields by the formats, lost events as discarded ones, all on
- * the host's clock. The timeline must be one that nothing was taken from. -ENOENT: a plugin is not installed;
- * -ENOMEM; -EIO: babeltrace2's errors, logged. There with HYPTRACE_CTF only.
+ * plugin ctf: a stream for each CPU of each buffer, fields by the formats, lost events as discarded ones, all
+ * on the host's clock. The timeline must be one that nothing was taken from. -ENOENT: the plugin is not
+ * installed; -ENOMEM; -EIO: babeltrace2's errors, logged. There with HYPTRACE_CTF only.
  */
 int export_ctf(struct export_job *job, const char *dir, const struct log *log);
 

@@ -119,7 +119,7 @@ struct reader_pages {
 	size_t packed_len, packed_room;
 	struct reader_block *block; /* NULL: none yet */
 	size_t block_at;	    /* of the next page in it; bytes */
-	uint64_t done;		    /* of the file, up to the end of that block; bytes */
+	_Atomic uint64_t done;	    /* of the file, up to the end of that block; bytes */
 	bool beside;		    /* unpack the next block while this one is used */
 	/* What follows behind the block, and 1, 0: the end, or what went wrong there. */
 	struct errand unpack;

@@ -90,7 +90,7 @@ int reader_pages_seek(struct reader_pages *p, uint64_t at);
 const uint8_t *reader_pages_ahead(const struct reader_pages *p);
 /* From now on, until a seek, threads that have time (errands_help()) unpack what follows beforehand. */
 void reader_pages_beside(struct reader_pages *p);
-/* Bytes of the file that were read for them, at most the CPU's size. */
+/* Bytes of the file that were read for them, at most the CPU's size. Any thread. */
 uint64_t reader_pages_done(const struct reader_pages *p);
 void reader_pages_close(struct reader_pages *p);
 
