@@ -276,7 +276,7 @@ static int ctf_graph_run(struct ctf_export *x, const struct ctf *c, const struct
 	return c->ret ? c->ret : status == BT_GRAPH_RUN_ONCE_STATUS_MEMORY_ERROR ? -ENOMEM : -EIO;
 }
 
-/* The trace of a stream, DIR/.NUMBER: no machine's begins with a dot. */
+/* The trace of a stream, DIR/stream@NUMBER: no machine's name has an @. */
 static int ctf_stream_write(struct ctf_export *x, size_t stream, const bt_plugin *plugin)
 {
 	struct ctf c = { .timeline = x->job->timeline,
@@ -289,7 +289,7 @@ static int ctf_stream_write(struct ctf_export *x, size_t stream, const bt_plugin
 	char path[64];
 	int ret;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/.%zu", x->out.fd, stream);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/stream@%zu", x->out.fd, stream);
 	ret = ctf_graph_open(&c, &g, plugin, path) ?: ctf_graph_run(x, &c, &g);
 	error = bt_current_thread_take_error();
 	/* the innermost cause has the reason; the others the place */
@@ -415,14 +415,14 @@ static int ctf_stream_join(struct ctf_export *x, size_t stream, struct ctf_trace
 {
 	struct strlist names = { 0 };
 	struct buf text = { 0 };
-	char own[32];
+	char own[48];
 	int ret;
 
-	snprintf(own, sizeof(own), ".%zu/metadata", stream);
+	snprintf(own, sizeof(own), "stream@%zu/metadata", stream);
 	ret = read_file_at(x->out.fd, own, METADATA_MAX, &text);
 	ret = ret ?: buf_str(&text) ? ctf_metadata_add(t, (char *)text.data) : -ENOMEM;
 	unlinkat(x->out.fd, own, 0);
-	snprintf(own, sizeof(own), ".%zu", stream);
+	snprintf(own, sizeof(own), "stream@%zu", stream);
 	ret = ret ?: read_dir_at(x->out.fd, own, &names);
 	for (size_t i = 0; i < names.n && !ret; i++) {
 		char *from = str_printf("%s/%s", own, names.v[i]);
