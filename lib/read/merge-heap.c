@@ -36,7 +36,7 @@ struct stream {
 	bool held;			     /* the run holds the page's block */
 	int64_t missed;			     /* before the next record */
 	uint64_t ts, raw;		     /* of v[i], corrected and not */
-	bool last;			     /* no record: only what was lost at the end */
+	atomic_bool last;		     /* no record: only what was lost at the end */
 	bool over;			     /* nothing is left, for merge_take_stream */
 	size_t next_pause;		     /* for pauses_between */
 	bool paused;			     /* one lies before v[i], and is not reported by itself */
@@ -518,7 +518,7 @@ double merge_fraction(const struct merge *m)
 		const struct reader_cpu *cpu = &info->buffers[s->at.buffer].cpus[s->at.index];
 
 		total += cpu->size;
-		done += s->pages ? reader_pages_done(s->pages) : cpu->size;
+		done += s->pages && !s->last ? reader_pages_done(s->pages) : cpu->size;
 	}
 	return done < total ? (double)done / (double)total : 1;
 }
