@@ -449,10 +449,13 @@ awk 'BEGIN { for (i = 0; i < 400000; i++) printf "%d %d 7 print\t0\tline %d\n", 
 one=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 if [ "$(nproc)" -gt 1 ]; then
 	for form in "--json -o" --perfetto; do
+		unpack="cat"
+		[ "$form" != --perfetto ] || unpack=inflate # ISA-L's bytes of one packet differ once in some 100,000
 		# shellcheck disable=SC2086
 		"$hyptrace" export $form "$tmp/many" "$tmp/long.dat" &&
 			taskset -c "$one" "$hyptrace" export $form "$tmp/alone" "$tmp/long.dat" &&
-			cmp "$tmp/many" "$tmp/alone"
+			$unpack "$tmp/many" >"$tmp/many.plain" && $unpack "$tmp/alone" >"$tmp/alone.plain" &&
+			[ -s "$tmp/many.plain" ] && cmp "$tmp/many.plain" "$tmp/alone.plain"
 		ok $? "$form: one core and all of them write the same"
 	done
 else
