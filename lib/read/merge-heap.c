@@ -456,7 +456,8 @@ int merge_seek(struct merge *m, size_t stream, uint64_t at)
 
 	s->page = (struct page_reader){ 0 };
 	s->n = s->next_pause = 0;
-	s->corrupt = s->last = false;
+	s->corrupt = false;
+	s->last = false;
 	s->pause = PAUSE_NONE;
 	if (ret == 1)
 		ret = stream_next(m, s);
