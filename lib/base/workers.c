@@ -143,7 +143,7 @@ struct workers *workers_beside(workers_job *job, void *ctx)
 	return c;
 }
 
-/* Places of errands that nobody has begun yet. Who takes one out of its place does it. */
+/* Places of errands that nobody has begun yet. The thread that takes one out of its place does it. */
 #define PLACES 64
 static struct errand *_Atomic places[PLACES];
 static atomic_uint waiting; /* of them */

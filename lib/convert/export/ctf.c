@@ -196,7 +196,7 @@ ctf_source_init(bt_self_component_source *self, bt_self_component_source_configu
 		      : BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
 }
 
-/* What the threads share. */
+/* An export, for all its threads. */
 struct ctf_export {
 	struct export_job *job;
 	const struct log *log;
@@ -335,8 +335,7 @@ static void ctf_worker(void *ctx, size_t worker)
 struct ctf_trace {
 	char dir[CTF_NAME + 16]; /* "": none has */
 	uint8_t uuid[UUID_BYTES];
-	struct buf metadata;
-	struct strlist blocks; /* of it */
+	struct strlist blocks; /* of its metadata */
 };
 
 /* "uuid = "01234567-89ab-..."" */
@@ -360,18 +359,16 @@ static bool ctf_uuid_read(const char *text, uint8_t uuid[UUID_BYTES])
 static int ctf_metadata_add(struct ctf_trace *t, char *text)
 {
 	static const char end[] = "};\n\n";
-	bool begun = t->metadata.len;
+	bool begun = t->blocks.n;
 	int ret = begun || ctf_uuid_read(text, t->uuid) ? 0 : -EIO;
 
 	for (char *from = text, *next; !ret && (next = strstr(text, end)); text = next) {
 		next += sizeof(end) - 1;
 		next[-1] = '\0';
-		if ((begun && text == from) || strlist_has(&t->blocks, text))
-			continue;
-		ret = strlist_add(&t->blocks, text);
-		buf_printf(&t->metadata, "%s\n", text);
+		if (!(begun && text == from) && !strlist_has(&t->blocks, text))
+			ret = strlist_add(&t->blocks, text);
 	}
-	return ret ?: *text ? -EIO : buf_status(&t->metadata);
+	return ret ?: *text ? -EIO : 0;
 }
 
 /* Gives the packets of a stream's file the trace's UUID. */
@@ -428,7 +425,7 @@ static int ctf_stream_join(struct ctf_export *x, size_t stream, struct ctf_trace
 		char *from = str_printf("%s/%s", own, names.v[i]);
 		char *to = str_printf("%s/%s", t->dir, names.v[i]);
 
-		if (from && to && !faccessat(x->out.fd, to, F_OK, 0)) { /* buffers may have like names */
+		if (from && to && file_there(x->out.fd, to)) { /* buffers may have like names */
 			free(to);
 			to = str_printf("%s/%s-%zu", t->dir, names.v[i], stream);
 		}
@@ -448,6 +445,7 @@ static int ctf_stream_join(struct ctf_export *x, size_t stream, struct ctf_trace
 static int ctf_input_join(struct ctf_export *x, size_t input)
 {
 	struct ctf_trace t = { .dir = "" };
+	struct buf metadata = { 0 };
 	char path[CTF_NAME + 32];
 	int ret = 0;
 
@@ -457,13 +455,15 @@ static int ctf_input_join(struct ctf_export *x, size_t input)
 		ret = *t.dir ? 0 : ctf_trace_begin(x, &t, x->job->in->v[input].machine);
 		ret = ret ?: ctf_stream_join(x, i, &t);
 	}
+	for (size_t i = 0; i < t.blocks.n; i++)
+		buf_printf(&metadata, "%s\n", t.blocks.v[i]);
 	snprintf(path, sizeof(path), "%s/metadata", t.dir);
 	if (!ret && *t.dir)
-		ret = write_file_at(x->out.fd, path, t.metadata.data, t.metadata.len);
+		ret = buf_status(&metadata) ?: write_file_at(x->out.fd, path, metadata.data, metadata.len);
 	if (ret == -EIO)
 		log_err(x->log, "babeltrace2's %s is not as it is understood here", path);
 	strlist_release(&t.blocks);
-	buf_release(&t.metadata);
+	buf_release(&metadata);
 	return ret;
 }
 

@@ -121,10 +121,9 @@ struct reader_pages {
 	size_t block_at;	    /* of the next page in it; bytes */
 	_Atomic uint64_t done;	    /* of the file, up to the end of that block; bytes */
 	bool beside;		    /* unpack the next block while this one is used */
-	/* What follows behind the block, and 1, 0: the end, or what went wrong there. */
-	struct errand unpack;
+	struct errand unpack;	    /* makes these: */
 	struct reader_block *next;
-	int ret;
+	int ret; /* 1: it is there; 0: the end; -errno */
 };
 
 struct reader_block *reader_block_hold(struct reader_pages *p)
@@ -161,7 +160,7 @@ bool reader_block_has(const struct reader_block *b, const uint8_t *data, uint64_
 	return true;
 }
 
-/* After an error. */
+/* Frees p->next; returns the error. */
 static int drop_next(struct reader_pages *p, int error)
 {
 	reader_block_drop(p->next);

@@ -148,7 +148,7 @@ void dat_out_write(struct dat_out *o, const void *data, size_t len);
 void dat_out_u16(struct dat_out *o, uint16_t v);
 void dat_out_u32(struct dat_out *o, uint32_t v);
 void dat_out_u64(struct dat_out *o, uint64_t v);
-/* What comes first: "tracing", version, byte order, size of long, page size. */
+/* The file's first bytes: "tracing", version, byte order, size of long, page size. */
 void dat_out_magic(struct dat_out *o, int version, uint32_t page_size);
 /* Zeros up to a multiple of align, a power of two. */
 void dat_out_align(struct dat_out *o, uint32_t align);
