@@ -188,7 +188,8 @@ opt_set set_agent_port;
  * program when the reader has closed the pipe.
  */
 int print_answer(struct buf *text, const struct log *log);
-/* After writing to standard output gave ret: the same of errors. Returns ret. */
+/* After writing to standard output gave ret: the same of errors, but -EBADMSG, which the reader has logged.
+ * Returns ret. */
 int stdout_written(int ret, const struct log *log);
 struct live;
 /*

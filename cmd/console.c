@@ -194,7 +194,7 @@ int stdout_written(int ret, const struct log *log)
 {
 	if (ret == -EPIPE)
 		terminal_reader_gone();
-	return ret ? log_fail_errno(log, ret, "cannot write the output") : 0;
+	return ret && ret != -EBADMSG ? log_fail_errno(log, ret, "cannot write the output") : ret;
 }
 
 int print_answer(struct buf *text, const struct log *log)

@@ -224,7 +224,7 @@ int outfile_close(struct outfile *o, int ret)
 		ret = -errno;
 	if (ret && own)
 		unlinkat(o->dir, o->part, 0);
-	if (ret && ret != -EINVAL && ret != -ENOTSUP)
+	if (ret && ret != -EINVAL && ret != -ENOTSUP && ret != -EBADMSG)
 		outfile_refuse(o, ret, ret == -ESTALE ? "another run writes it, too" : NULL);
 	outfile_release(o);
 	return ret;

@@ -104,6 +104,8 @@ refused 1 ": --per 1ns makes more than 10000 pieces: give a longer one" cut --pe
 refused 1 ": 'in.dat' is to be read, not to be written" cut --time 20.2, -o "$tmp/in.dat" "$tmp/in.dat"
 refused 2 " merge: two pieces or more are needed" merge -o "$tmp/o.dat" $file
 refused 1 ": tests/data/lab-nvhe.dat overlaps the piece before it: CPU 0 goes back in time" merge -o "$tmp/o.dat" $file $file
+perl -0777 -pe 'substr($_, rindex($_, "\x28\xb5\x2f\xfd"), 4) = "none"' tests/data/lab-protected.dat >"$tmp/bad.dat"
+refused 1 ": bad.dat: CPU 3 has damaged pages" cut -q --time 0, -o "$tmp/o.dat" "$tmp/bad.dat"
 "$hyptrace" merge -o "$tmp/o.dat" $file tests/data/lab-protected.dat >"$tmp/got" 2>&1
 is "$(ls "$tmp" | grep -c '^o-lab-protected.dat$')" 1 "another recording's pieces are another machine"
 is "$(ls "$tmp" | grep -c '[.]part\|[.]pages')" 0 "nothing half written is left"

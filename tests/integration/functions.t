@@ -78,4 +78,11 @@ is $? 0 "damaged symbols: stat needs none" || diag "$(<"$tmp/out")"
 "$hyptrace" report -F func "$tmp/damaged.dat" >"$tmp/out" 2>&1
 is $? 1 "... a report that names functions ends" || diag "$(<"$tmp/out")"
 like "$(<"$tmp/out")" "cannot read the kernel's symbols: it is damaged" "... and says why"
+for form in "--json -o" --perfetto; do
+	for out in "$tmp/form" -; do
+		"$hyptrace" export $form "$out" "$tmp/damaged.dat" 2>"$tmp/out" >/dev/null
+		is "$?, $(grep -c "kernel's symbols\|cannot write" "$tmp/out")" "1, 1" \
+			"export $form ${out##*/} does, too, and blames no output" || diag "$(<"$tmp/out")"
+	done
+done
 done_testing

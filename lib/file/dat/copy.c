@@ -215,6 +215,8 @@ static int copy_cpu_pages(struct copied_cpu *p, const struct dat_source *s, size
 			++*passed;
 	}
 	reader_pages_close(pages);
+	if (ret == -EBADMSG)
+		log_err(p->w->log, "%s: CPU %u has damaged pages", s->name, p->cpu);
 	return ret < 0 ? ret : 0;
 }
 
