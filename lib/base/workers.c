@@ -224,6 +224,11 @@ bool errands_help(void)
 	return false;
 }
 
+bool errands_wait(void)
+{
+	return waiting;
+}
+
 /* Of this thread. */
 static size_t pool_first(void)
 {

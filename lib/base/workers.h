@@ -60,6 +60,8 @@ void errand_finish(struct errand *e);
 void errand_drop(struct errand *e);
 /* Does one that waits, of any thread's. False: there is none. */
 bool errands_help(void);
+/* There may be some that wait. */
+bool errands_wait(void);
 
 /*
  * Things that threads take and put back, such as a compressor's memory: a thread mostly gets what it put

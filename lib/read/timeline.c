@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "base/workers.h"
@@ -138,50 +139,64 @@ struct worker {
 		int ret;       /* of work(), first() and finish() */
 	} slots[PIPELINE_SLOTS];
 	size_t first, begun, taken; /* slots from first to taken are in use; modulo the number of slots */
+	/* a thread that found nothing to do rests until another wakes it for what it can do */
+	OWN_LINE atomic_uint wakes;
+	_Atomic enum rests { RESTS_NOT, RESTS_FULL, RESTS_FREE } rests; /* it has a free slot, or none */
+	sem_t woken;
 };
 
 struct pipeline {
 	struct timeline *t;
 	const struct pipeline_job *job;
 	void *ctx;
-	/* threads that found nothing to do wait for the next change; others take the lock only if some do */
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	atomic_uint changes, idle;
+	atomic_uint idle;	 /* threads that rest */
 	size_t taken;		 /* runs, by the thread that is taking */
 	atomic_bool taking;	 /* somebody is */
 	atomic_bool ended, over; /* no more are taken; nothing more is done */
 	struct turn {
 		OWN_LINE atomic_size_t run; /* whose turn it is */
 	} firsts[PIPELINE_FIRSTS_MAX], after;
-	int ret;      /* of what was taken last */
-	int result;   /* of the whole */
-	size_t slots; /* of a thread */
+	int ret;					    /* of what was taken last */
+	int result;					    /* of the whole */
+	size_t slots;					    /* of a thread */
+	size_t n;					    /* threads */
+	atomic_size_t owners[WORKERS_MAX * PIPELINE_SLOTS]; /* the thread of a run, modulo their number */
 	struct worker workers[];
 };
 
 /*
- * Waits while there are no more changes than these. No change is missed: it is counted before `idle` is
- * read, and read before a thread looks for something to do.
+ * Waits until it is woken once more than that, or records can be taken. Nothing is missed: wakes are counted
+ * before `rests` is read, and read before a thread looks for something to do.
  */
-static void pipeline_rest(struct pipeline *p, unsigned int changes)
+static void worker_rest(struct pipeline *p, struct worker *w, unsigned int wakes)
 {
-	pthread_mutex_lock(&p->lock);
+	bool full = w->taken - w->first == p->slots;
+
 	p->idle++;
-	while (p->changes == changes)
-		pthread_cond_wait(&p->changed, &p->lock);
+	w->rests = full ? RESTS_FULL : RESTS_FREE;
+	if (w->wakes == wakes && (full || p->taking || p->ended))
+		sem_wait(&w->woken); /* that may end early: the thread looks again */
+	w->rests = RESTS_NOT;
 	p->idle--;
-	pthread_mutex_unlock(&p->lock);
 }
 
-static void pipeline_change(struct pipeline *p)
+static void worker_wake(struct worker *w)
 {
-	p->changes++;
-	if (!p->idle)
-		return;
-	pthread_mutex_lock(&p->lock);
-	pthread_cond_broadcast(&p->changed);
-	pthread_mutex_unlock(&p->lock);
+	w->wakes++;
+	if (atomic_exchange(&w->rests, RESTS_NOT))
+		sem_post(&w->woken);
+}
+
+/* Wakes one thread that rests so, or for less; RESTS_NOT: all threads. */
+static void pipeline_wake(struct pipeline *p, enum rests rests)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if (rests > p->workers[i].rests)
+			continue;
+		worker_wake(&p->workers[i]);
+		if (rests)
+			break;
+	}
 }
 
 /* Calls first() of that number, or after() (number: n_firsts), for the thread's runs whose turn it is. */
@@ -204,12 +219,16 @@ static bool worker_turn(struct pipeline *p, struct worker *w, size_t number)
 		if (after && ret) {
 			p->result = ret;
 			p->over = true;
+			pipeline_wake(p, RESTS_NOT);
 		}
 		t->run = ret ? SIZE_MAX : t->run + 1; /* a turn that failed is over */
 		any = true;
 	}
-	if (any)
-		pipeline_change(p);
+	if (any) {
+		size_t owner = p->owners[t->run % ARRAY_SIZE(p->owners)]; /* an index is no atomic read */
+
+		worker_wake(&p->workers[owner]);
+	}
 	return any;
 }
 
@@ -272,13 +291,14 @@ static bool worker_take(struct pipeline *p, struct worker *w)
 		p->ended = !more || p->ret;
 		if (p->ended)
 			break;
+		p->owners[p->taken % ARRAY_SIZE(p->owners)] = (size_t)(w - p->workers);
 		s->number = p->taken++;
 		w->taken++;
 		if (p->idle) /* another thread has nothing to do: it may take the next */
 			break;
 	}
 	p->taking = false;
-	pipeline_change(p);
+	pipeline_wake(p, p->ended ? RESTS_NOT : RESTS_FREE);
 	return true;
 }
 
@@ -289,13 +309,15 @@ static void pipeline_worker(void *ctx, size_t worker)
 	struct worker *w = &p->workers[worker];
 
 	while (!p->over) {
-		unsigned int changes = p->changes;
+		unsigned int wakes = w->wakes;
 
 		if (p->ended && w->first == w->taken)
 			break;
 		if (!worker_give(p, w) && !worker_begin(p, w, worker) && !worker_finish(p, w) &&
 		    !errands_help() && !worker_take(p, w))
-			pipeline_rest(p, changes);
+			worker_rest(p, w, wakes);
+		else if (p->idle && errands_wait())
+			pipeline_wake(p, RESTS_FULL);
 	}
 }
 
@@ -310,9 +332,10 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 	p->t = t;
 	p->job = job;
 	p->ctx = ctx;
-	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->changed, NULL);
+	p->n = workers;
 	p->slots = workers > 1 ? PIPELINE_SLOTS : 1;
+	for (size_t i = 0; i < workers; i++)
+		sem_init(&p->workers[i].woken, 0, 0);
 	if (workers > 1)
 		merge_unpack_beside(t->merge);
 	workers_share(workers, pipeline_worker, p);
@@ -325,8 +348,8 @@ int pipeline_work(struct timeline *t, const struct pipeline_job *job, void *ctx)
 		if (run->own)
 			job->release(run->own);
 	}
-	pthread_cond_destroy(&p->changed);
-	pthread_mutex_destroy(&p->lock);
+	for (size_t i = 0; i < workers; i++)
+		sem_destroy(&p->workers[i].woken);
 	free(p);
 	return ret;
 }

@@ -4,11 +4,27 @@
 #include "one-core.h"
 
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "read/timeline.h"
 
 #define RECORDS 40000
+
+static int cores; /* that the machine seems to have; 0: as many as it has */
+
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	long n = cores ? 0 : syscall(SYS_sched_getaffinity, pid, size, set);
+
+	if (n < 0)
+		return -1;
+	memset((uint8_t *)set + n, 0, size - (size_t)n);
+	for (int i = 0; i < cores; i++)
+		CPU_SET(i, set);
+	return 0;
+}
 
 struct job_state {
 	uint64_t before_ts, after_ts; /* of the last record that each has seen */
@@ -320,6 +336,42 @@ static void test_failures(void **state)
 	assert_true(after.runs < RECORDS / MERGE_RUN_MAX);
 }
 
+static int quick(void *ctx, struct pipeline_run *run)
+{
+	return 0;
+}
+
+/* More threads than cores: none waits forever, and few are woken for what another does. */
+static void test_many_threads(void **state)
+{
+	static const struct pipeline_job quick_firsts = { .run = 64,
+							  .before = see,
+							  .work = quick,
+							  .first = order_several,
+							  .n_firsts = 3,
+							  .after = give_back,
+							  .release = let_go };
+	struct fixture *x = *state;
+	struct rusage begin, end;
+	size_t runs = 0;
+
+	make_file(x);
+	cores = 16;
+	alarm(300);
+	getrusage(RUSAGE_SELF, &begin);
+	for (int i = 0; i < 20; i++) {
+		struct firsts_state f = { .beside = true };
+
+		assert_int_equal(work_with(x, &quick_firsts, &f), 0);
+		assert_int_equal(f.s.after, RECORDS);
+		runs += f.s.runs;
+	}
+	getrusage(RUSAGE_SELF, &end);
+	alarm(0);
+	cores = 0;
+	assert_true(end.ru_nvcsw - begin.ru_nvcsw < 6 * (long)runs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_several_firsts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_threads, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
