@@ -141,7 +141,7 @@ struct worker {
 	size_t first, begun, taken; /* slots from first to taken are in use; modulo the number of slots */
 	/* a thread that found nothing to do rests until another wakes it for what it can do */
 	OWN_LINE atomic_uint wakes;
-	_Atomic enum rests { RESTS_NOT, RESTS_FULL, RESTS_FREE } rests; /* it has a free slot, or none */
+	_Atomic enum rests { RESTS_NOT, RESTS_FULL, RESTS_FREE } rests; /* without or with a free slot */
 	sem_t woken;
 };
 
@@ -187,7 +187,7 @@ static void worker_wake(struct worker *w)
 		sem_post(&w->woken);
 }
 
-/* Wakes one thread that rests so, or for less; RESTS_NOT: all threads. */
+/* RESTS_FULL: wakes a thread that rests; RESTS_FREE: one that has a free slot; RESTS_NOT: all threads. */
 static void pipeline_wake(struct pipeline *p, enum rests rests)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -224,8 +224,8 @@ static bool worker_turn(struct pipeline *p, struct worker *w, size_t number)
 		t->run = ret ? SIZE_MAX : t->run + 1; /* a turn that failed is over */
 		any = true;
 	}
-	if (any) {
-		size_t owner = p->owners[t->run % ARRAY_SIZE(p->owners)]; /* an index is no atomic read */
+	if (any) { /* gcc reads an atomic that is an index without order */
+		size_t owner = p->owners[t->run % ARRAY_SIZE(p->owners)];
 
 		worker_wake(&p->workers[owner]);
 	}
