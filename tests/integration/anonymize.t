@@ -115,7 +115,8 @@ buffer vaultbuffer
 ' | "$build/tests/integration/make-trace" "$tmp/made.dat" tests/integration/events/kernel
 export_both "$tmp/key" "$tmp/made" "$tmp/made.dat"
 { rows "$tmp/made/events"; rows "$tmp/made/tables"; } >"$tmp/rows"
-is "$(grep -oE 'ledger|vault|payroll|password|more|4041|3232235777|made.dat|KVM' "$tmp/rows")" "" "spans, texts, buffers, guests and lists are hidden"
+# Hashes are set aside: that of a path with mktemp's letters has any four digits now and then
+is "$(sed 's/\<[0-9a-f]\{16\}\>/HASH/g' "$tmp/rows" | grep -oE 'ledger|vault|payroll|password|more|4041|3232235777|made.dat|KVM')" "" "spans, texts, buffers, guests and lists are hidden"
 is "$(grep -c '"comm":"[0-9a-f]\{16\}"' "$tmp/rows") $(grep -c '"next_comm":"swapper/0"' "$tmp/rows")" "15 1" "... hashed; the idle task is everybody's"
 is "$(grep -o '"event":"\(thing\|unknown\|seen\)",.*' "$tmp/rows" | sed 's/[0-9a-f]\{16\}/HASH/')" \
 	'"event":"unknown","unknown":{"id":32767,"data":null}}
