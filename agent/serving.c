@@ -370,11 +370,8 @@ static int serving_prepare(struct serving *s, char **why)
 	 * --allow: a buffer that only the agent writes to has nothing from before the request (but what
 	 * --early names), no mark and no trace_printk. The recorder sees no name of it.
 	 */
-	if (*a->own) {
-		free(s->buffer->name);
-		s->buffer->name = strdup(basename(a->own));
-	}
-	ret = s->buffer->name ? serving_open_undo(s) : -ENOMEM;
+	ret = *a->own ? str_take(&s->buffer->name, strdup(basename(a->own))) : 0;
+	ret = ret ?: serving_open_undo(s);
 	ret = ret ?: allow_apply(&a->allow, undo_dirfd(s->undo), s->buffer, s->log, why) ?: serving_setup(s);
 	if (ret)
 		goto out;

@@ -60,16 +60,7 @@ int opts_set_text(void *ctx, const struct opt *o, const char *arg, struct opts_e
 
 int opts_set_copy(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
-	char **field = opt_field(ctx, o), *copy;
-
-	if (!*arg)
-		return opts_wrong(err, o, arg, "empty");
-	copy = strdup(arg);
-	if (!copy)
-		return -ENOMEM;
-	free(*field);
-	*field = copy;
-	return 0;
+	return *arg ? str_take(opt_field(ctx, o), strdup(arg)) : opts_wrong(err, o, arg, "empty");
 }
 
 /* n into the field, if it lies within the row's limits; they are shown as amounts where the row has units. */

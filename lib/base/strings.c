@@ -197,6 +197,15 @@ bool is_word(const char *s, size_t len)
 	return len && len < 64 && word_len(s, len, "") == len;
 }
 
+int str_take(char **to, char *s)
+{
+	if (!s)
+		return -ENOMEM;
+	free(*to);
+	*to = s;
+	return 0;
+}
+
 char *str_printf(const char *fmt, ...)
 {
 	char *s;

@@ -71,6 +71,8 @@ const char *chosen_word(const char *text, size_t len, size_t *n);
 /* True if these bytes are such, up to 63 of them: what can be a name in the kernel. */
 bool is_word(const char *s, size_t len);
 
+/* Puts a malloc'ed string in place of *to, which it frees. NULL: -ENOMEM, and *to is as it was. */
+int str_take(char **to, char *s);
 /* malloc'ed printf; NULL when out of memory. */
 char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

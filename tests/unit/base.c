@@ -168,6 +168,17 @@ static void test_strlist(void **state)
 	assert_int_equal(l.n, 0);
 }
 
+static void test_str_take(void **state)
+{
+	char *text = NULL;
+
+	assert_int_equal(str_take(&text, strdup("kvm")), 0);
+	assert_int_equal(str_take(&text, strdup("sched")), 0); /* ASan: the first one was freed */
+	assert_int_equal(str_take(&text, NULL), -ENOMEM);
+	assert_string_equal(text, "sched");
+	free(text);
+}
+
 static void test_files(void **state)
 {
 	char dir[] = "/tmp/hyptrace-base-XXXXXX", path[64];
@@ -324,7 +335,7 @@ static void test_open_regular(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chosen_word),
+		cmocka_unit_test(test_chosen_word),	cmocka_unit_test(test_str_take),
 		cmocka_unit_test(test_cursor),		cmocka_unit_test(test_cursor_end),
 		cmocka_unit_test(test_lines),		cmocka_unit_test(test_buf),
 		cmocka_unit_test(test_numbers),		cmocka_unit_test(test_strlist),

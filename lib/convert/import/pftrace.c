@@ -110,9 +110,7 @@ static int take_machine_name(struct pft_machine *m, const struct wire_field *f)
 			return 0;
 	if (!f->len || f->len > 64)
 		return 0;
-	free(m->name);
-	m->name = strndup((const char *)f->data, f->len);
-	return m->name ? 0 : -ENOMEM;
+	return str_take(&m->name, strndup((const char *)f->data, f->len));
 }
 
 static int take_system(struct pft_machine *m, struct cursor c)

@@ -159,10 +159,9 @@ int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *
 int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct guest **vm,
 		       const struct log *log)
 {
-	char *name;
-
 	/* "vm.example" looks like an address, but may be a VM's name */
 	bool maybe_name = s->kind == GUEST_TCP && !s->named;
+
 	*vm = NULL;
 	for (size_t i = 0; i < all->n && !*vm; i++) {
 		struct guest *g = &all->v[i];
@@ -192,14 +191,8 @@ int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct gu
 	if (s->kind == GUEST_BY_NAME || maybe_name) {
 		/* The address of a VM that was named. */
 		if ((*vm)->uds) {
-			char *path = strdup((*vm)->uds);
-
-			if (!path)
-				return -ENOMEM;
-			free(s->addr);
-			s->addr = path;
 			s->kind = GUEST_UNIX;
-			return 0;
+			return str_take(&s->addr, strdup((*vm)->uds));
 		}
 		if (!(*vm)->cid)
 			return log_fail(
@@ -213,10 +206,5 @@ int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct gu
 	/* A VM's name may stand for its address in a file's name, if it is fit for one. */
 	if (s->named || !(*vm)->name || !name_fits_file((*vm)->name))
 		return 0;
-	name = strdup((*vm)->name);
-	if (!name)
-		return -ENOMEM;
-	free(s->name);
-	s->name = name;
-	return 0;
+	return str_take(&s->name, strdup((*vm)->name));
 }

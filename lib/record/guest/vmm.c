@@ -194,14 +194,6 @@ static char *first_value(const char *arg)
 	return NULL;
 }
 
-static void set_str(char **to, char *value)
-{
-	if (!value)
-		return;
-	free(*to);
-	*to = value;
-}
-
 /* A key's value as a CID: "cid=3,socket=..." */
 static void set_cid_of(struct guest_args *a, const char *arg, const char *key)
 {
@@ -245,14 +237,14 @@ static void qemu_device(struct guest_args *a, struct qemu_chardevs *q, const cha
 	uint64_t cid;
 
 	if (strstr(arg, "ivshmem-plain") && !q->memdev)
-		set_str(&q->memdev, qemu_value(arg, "memdev"));
+		str_take(&q->memdev, qemu_value(arg, "memdev"));
 	if (!strncmp(arg, "vhost-vsock", 11))
 		set_cid_of(a, arg, "guest-cid");
 	else if (*arg == '{' && !json_parse(arg, strlen(arg), &dev) && json_member(dev, "guest-cid", &v) &&
 		 json_get_u64(v, &cid) && cid && cid < UINT32_MAX)
 		a->cid = (uint32_t)cid;
 	if (!strncmp(arg, "vhost-user-vsock", 16) || (*arg == '{' && strstr(arg, "\"vhost-user-vsock")))
-		set_str(&q->vsock, qemu_value(arg, "chardev"));
+		str_take(&q->vsock, qemu_value(arg, "chardev"));
 }
 
 static void qemu_args(struct guest_args *a, struct argv *v)
@@ -264,7 +256,7 @@ static void qemu_args(struct guest_args *a, struct argv *v)
 		if ((val = argv_option(v, "-name"))) {
 			char *name = arg_value(val, "guest");
 
-			set_str(&a->name, name ? name : first_value(val));
+			str_take(&a->name, name ? name : first_value(val));
 		} else if ((val = argv_option(v, "-device")))
 			qemu_device(a, &q, val);
 		else if ((val = argv_option(v, "-qmp")) || (val = argv_option(v, "-qmp-pretty"))) {
@@ -272,7 +264,7 @@ static void qemu_args(struct guest_args *a, struct argv *v)
 
 			/* -qmp unix:PATH,server=on,wait=off */
 			if (!strncmp(val, "unix:", 5))
-				set_str(&a->qmp, take_option(&path));
+				str_take(&a->qmp, take_option(&path));
 		} else if ((val = argv_option(v, "-chardev"))) {
 			if (!strncmp(val, "socket,", 7))
 				qemu_pair(&q.ids, &q.paths, arg_value(val, "id"), arg_value(val, "path"));
@@ -288,7 +280,7 @@ static void qemu_args(struct guest_args *a, struct argv *v)
 			if (!id)
 				id = first_value(val);
 			if (mode && !strcmp(mode, "control"))
-				set_str(&q.mon, id);
+				str_take(&q.mon, id);
 			else
 				free(id);
 			free(mode);
@@ -296,13 +288,13 @@ static void qemu_args(struct guest_args *a, struct argv *v)
 	}
 	for (size_t i = 0; i < q.ids.n && i < q.paths.n; i++) {
 		if (q.mon && !a->qmp && !strcmp(q.ids.v[i], q.mon))
-			set_str(&a->qmp, strdup(q.paths.v[i]));
+			str_take(&a->qmp, strdup(q.paths.v[i]));
 		if (q.vsock && !strcmp(q.ids.v[i], q.vsock))
-			set_str(&a->vhost_socket, strdup(q.paths.v[i]));
+			str_take(&a->vhost_socket, strdup(q.paths.v[i]));
 	}
 	for (size_t i = 0; i < q.mems.n && q.memdev; i++)
 		if (!strcmp(q.mems.v[i], q.memdev))
-			set_str(&a->ivshmem, strdup(q.mem_paths.v[i]));
+			str_take(&a->ivshmem, strdup(q.mem_paths.v[i]));
 	strlist_release(&q.ids);
 	strlist_release(&q.paths);
 	strlist_release(&q.mems);
@@ -319,7 +311,7 @@ static void other_args(struct guest_args *a, const char *name, struct argv *v)
 
 	while (argv_next(v)) {
 		if ((val = argv_option(v, name)))
-			set_str(&a->name, strdup(val));
+			str_take(&a->name, strdup(val));
 		else if ((val = argv_option(v, "--cid")))
 			guest_cid_parse(val, &a->cid);
 		else if ((val = argv_option(v, "--vsock"))) {
@@ -331,13 +323,13 @@ static void other_args(struct guest_args *a, const char *name, struct argv *v)
 			else
 				set_cid_of(a, val, "cid");
 			free(first);
-			set_str(&a->uds, arg_value(val, "socket"));
+			str_take(&a->uds, arg_value(val, "socket"));
 		} else if ((val = argv_option(v, "--api-sock")))
-			set_str(&a->api, strdup(val));
+			str_take(&a->api, strdup(val));
 		else if ((val = argv_option(v, "--api-socket"))) /* [path=]PATH or fd=N */
-			set_str(&a->api, strchr(val, '=') ? arg_value(val, "path") : strdup(val));
+			str_take(&a->api, strchr(val, '=') ? arg_value(val, "path") : strdup(val));
 		else if ((val = argv_option(v, "--config-file")))
-			set_str(&a->config, strdup(val));
+			str_take(&a->config, strdup(val));
 	}
 }
 
@@ -391,16 +383,16 @@ size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows
 			set_cid_of(a, val, "guest-cid");
 			if (!a->cid)
 				set_cid_of(a, val, "guest_cid");
-			set_str(&a->vhost_socket, arg_value(val, "socket"));
-			set_str(&a->uds, arg_value(val, "uds-path"));
+			str_take(&a->vhost_socket, arg_value(val, "socket"));
+			str_take(&a->uds, arg_value(val, "uds-path"));
 			if (!a->uds)
-				set_str(&a->uds, arg_value(val, "uds_path"));
+				str_take(&a->uds, arg_value(val, "uds_path"));
 		} else if ((val = argv_option(&v, "--guest-cid"))) {
 			guest_cid_parse(val, &single.cid);
 		} else if ((val = argv_option(&v, "--socket"))) {
-			set_str(&single.vhost_socket, strdup(val));
+			str_take(&single.vhost_socket, strdup(val));
 		} else if ((val = argv_option(&v, "--uds-path"))) {
-			set_str(&single.uds, strdup(val));
+			str_take(&single.uds, strdup(val));
 		}
 	}
 	if (single.vhost_socket && n < max)

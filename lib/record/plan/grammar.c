@@ -124,16 +124,10 @@ static struct event_plan *event_before(struct grammar *g, const struct opt *o, c
 static int plan_filter(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
 {
 	struct event_plan *e = event_before(ctx, o, arg, err);
-	char *text;
 
 	if (!e)
 		return -EINVAL;
-	text = e->filter ? str_printf("(%s)&&(%s)", e->filter, arg) : strdup(arg);
-	if (!text)
-		return -ENOMEM;
-	free(e->filter);
-	e->filter = text;
-	return 0;
+	return str_take(&e->filter, e->filter ? str_printf("(%s)&&(%s)", e->filter, arg) : strdup(arg));
 }
 
 static int plan_trigger(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)

@@ -51,7 +51,6 @@ static int perfetto_take(struct perfetto_text *t, const char *value)
 {
 	static const char source[] = "data_sources.config.", ftrace[] = "data_sources.config.ftrace_config.";
 	const char *field = t->path;
-	char *copy;
 
 	if (!strcmp(field, "duration_ms"))
 		return perfetto_number(t, value, &t->plan->duration_ms);
@@ -68,10 +67,7 @@ static int perfetto_take(struct perfetto_text *t, const char *value)
 		return perfetto_note(t, t->path);
 	if (*value && !name_fits_file(value))
 		return perfetto_wrong(t, "not a name for an instance");
-	copy = strdup(value);
-	free(t->ftrace.instance);
-	t->ftrace.instance = copy;
-	return copy ? 0 : -ENOMEM;
+	return str_take(&t->ftrace.instance, strdup(value));
 }
 
 static int perfetto_event(struct perfetto_text *t, const char *instance, char *event)

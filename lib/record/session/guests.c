@@ -56,11 +56,8 @@ static int make_guest(struct session_guests *all, struct session_guest *g, const
 			  ?: guest_spec_resolve(&g->spec, &all->found, &g->vm, all->log);
 	size_t stem;
 
-	if (!ret && p->name) {
-		free(g->spec.name);
-		g->spec.name = strdup(p->name);
-		ret = g->spec.name ? 0 : -ENOMEM;
-	}
+	if (!ret && p->name)
+		ret = str_take(&g->spec.name, strdup(p->name));
 	for (const struct session_guest *other = all->v; other < g && !ret; other++)
 		if (!strcmp(other->spec.name, g->spec.name))
 			ret = log_fail(all->log, -EEXIST,
