@@ -216,6 +216,19 @@ like "$out" "^sieve-120 of host on CPU 0" "--guest host, as answers call it"
 path --at 'sched_switch@Guest/next_pid==30' "$tmp/named.dat" "${files[1]}"
 like "$out" '^  2 .* runnable +sieve-120$' "... of the one that had the CPU"
 like "$("$hyptrace" stat -q --show steal "$tmp/named.dat" "${files[1]}")" ' preempted +sieve-120 ' "stat has the last one"
+# switches before and after a renaming have the same name: the way back was not recorded
+printf 'event task:task_rename int pid; char newcomm[16] | "%%d", REC->pid
+1000000000 0 0 sched_switch\tswapper/0\t0\t120\t0\tmoth\t7\t120
+1000001000 0 7 task_rename\t7\tlarva
+1000002000 0 7 print\t0\tflies
+1000003000 0 7 sched_switch\tmoth\t7\t120\t0\tswapper/0\t0\t120
+1000004000 0 0 sched_switch\tswapper/0\t0\t120\t0\tmoth\t7\t120
+1000009000 0 7 print\t0\tflies
+' | "$build/tests/integration/make-trace" "$tmp/back.dat" tests/integration/events/kernel
+for at in 1.0000015:larva 1.000005:moth; do
+	path --at "${at%:*}" --cpu 0 "$tmp/back.dat"
+	like "$out" "^${at#*:}-7 of host on CPU 0 at" "a name that came back: ${at#*:}"
+done
 
 # ---- clocks ------------------------------------------------------------------------------------------
 

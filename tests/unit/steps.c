@@ -219,9 +219,9 @@ static void test_names(void **state)
 
 			if (b.v[i].kind != STEP_SWITCH)
 				continue;
-			b.v[i].a = (uint64_t)other;
 			memcpy((uint8_t *)run.v[b.v[i].at].data + pid->offset, &other, sizeof(other));
 		}
+		assert_int_equal(steps_fill(steps, o.t, &run, STEPS_ALL, &b), 0);
 		steps_learn(steps, &run, b.v, b.n);
 		for (size_t i = 0; i < b.n; i++) {
 			const char *comm = (const char *)run.v[b.v[i].at].data + next->offset;

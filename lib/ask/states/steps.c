@@ -385,6 +385,34 @@ static inline struct step *step_add(struct step *to, const struct merge_record *
 	return to + 1;
 }
 
+#define STEPS_NAMES (STEP_SET(STEP_SWITCH) | STEP_SET(STEP_NAME))
+
+/* True if what the record names tasks is not what the run's records before it did. */
+static bool step_names(struct step_batch *b, const struct step_event *e, const struct merge_record *m,
+		       size_t input)
+{
+	bool new = false;
+
+	if (e->kind == STEP_NAME) {
+		memset(b->seen, 0, sizeof(b->seen));
+		return true;
+	}
+	for (size_t i = 0; i < STEP_NAMED && e->names[i].kind != FIELD_NONE; i++) {
+		const struct field_load *f = &e->names[i];
+		struct step_seen now = { (uint32_t)step_value(&e->more[i], m), (uint32_t)input, { 0 } };
+		struct step_seen *seen = &b->seen[now.pid % STEPS_SEEN];
+
+		if (f->kind != FIELD_BYTES || f->size != sizeof(now.comm) || !field_inside(f, m->len))
+			return true;
+		memcpy(now.comm, m->data + f->offset, sizeof(now.comm));
+		if (!now.pid || !memcmp(seen, &now, sizeof(now)))
+			continue;
+		*seen = now;
+		new = true;
+	}
+	return new;
+}
+
 int steps_fill(const struct steps *s, const struct timeline *t, const struct merge_run *run, uint64_t set,
 	       struct step_batch *b)
 {
@@ -396,6 +424,7 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 	set = (set | STEP_SET(STEP_NAME)) & ~STEP_SET(STEP_NONE);
 	if (array_room(&b->v, &b->room, 3 * run->n, sizeof(*b->v)))
 		return -ENOMEM;
+	memset(b->seen, 0, sizeof(b->seen));
 	to = b->v;
 	for (size_t i = 0; i < run->n; i++) {
 		const struct merge_record *m = &run->v[i];
@@ -419,6 +448,8 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 			kinds |= STEP_SET(e->kind);
 			if (STEPS_MADE & STEP_SET(e->kind))
 				step_make(&to[-1], e, m);
+			else if (STEPS_NAMES & STEP_SET(e->kind))
+				to[-1].names = step_names(b, e, m, of->input);
 		}
 		if (m->gap || m->end) {
 			to = step_add(to, m, i, of, m->gap ? STEP_GAP : STEP_END, UINT64_MAX, 0, 0);
@@ -508,14 +539,11 @@ static void step_name_is(struct step_input *in, const struct step_named *is, uin
 void steps_learn(const struct steps *s, const struct merge_run *run, const struct step *v, size_t n)
 {
 	for (const struct step *end = v + n; v < end; v++) {
-		const struct merge_record *m = &run->v[v->at];
 		struct step_named named[STEP_NAMED];
-		size_t tasks = 0;
+		size_t tasks = v->names ? steps_named(s, v->input, &run->v[v->at], named) : 0;
 
-		if (STEP_SET(v->kind) & (STEP_SET(STEP_SWITCH) | STEP_SET(STEP_NAME)))
-			tasks = steps_named(s, v->input, m, named);
 		for (size_t i = 0; i < tasks; i++)
-			step_name_is(&s->v[v->input], &named[i], m->ts);
+			step_name_is(&s->v[v->input], &named[i], run->v[v->at].ts);
 	}
 }
 

@@ -70,15 +70,22 @@ struct step {
 	int32_t pid;		/* common_pid; -1: none */
 	uint16_t input, buffer; /* indices, as merge_stream's */
 	uint8_t kind;
+	bool names; /* its record names a task, and not as those before it in the run did */
 };
 
 struct steps; /* opaque */
+
+#define STEPS_SEEN 64
 
 /* Of one run, by one thread at a time. Zero-initialised = empty. */
 struct step_batch {
 	struct step *v;
 	size_t n, room;
 	uint64_t set; /* their kinds */
+	struct step_seen {
+		uint32_t pid, input;
+		uint8_t comm[16]; /* the kernel's TASK_COMM_LEN */
+	} seen[STEPS_SEEN];	  /* last names in the run, by pid % STEPS_SEEN */
 };
 
 /* in: loaded, and outlives it. -ENOMEM. */
@@ -114,7 +121,7 @@ size_t steps_named(const struct steps *s, size_t input, const struct merge_recor
 
 /*
  * Learns the names that tasks have by the records of these steps: switches (both tasks), renames, execs. By
- * one thread, in the order of runs, while no other asks for names.
+ * one thread, each step of each run in their order, while no other asks for names.
  */
 void steps_learn(const struct steps *s, const struct merge_run *run, const struct step *v, size_t n);
 /*
