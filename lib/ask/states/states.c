@@ -377,28 +377,9 @@ static void sum_add(struct state_sum *to, const struct state_sum *part)
 	to->undecided += part->undecided;
 }
 
-/* Returns the part of the span that lies in the time that is covered (ns 0: none), and forgets what was
- * before it. */
-static struct state_sum total_part(const struct states *st, struct state_total *t, const struct state_span *s)
-{
-	uint64_t from = st ? s->covered_from : 0, ns, undecided;
-	struct state_span cut;
-	const struct state_span *part = st ? states_cut(s, &cut) : s;
-
-	if (t->from < from) { /* a buffer began since */
-		free(t->thieves);
-		free(t->causes);
-		*t = (struct state_total){ .owner = t->owner, .from = from };
-	}
-	if (!part)
-		return (struct state_sum){ 0 };
-	if (__builtin_add_overflow(part->from_bound, part->to_bound, &undecided))
-		undecided = UINT64_MAX;
-	ns = part->to - part->from;
-	return (struct state_sum){ ns, 1, undecided < ns ? undecided : ns };
-}
-
-/* The same by causes, and by what stole. */
+/* The same by causes, and by what stole. Not inlined: few spans need it. */
+static int total_detail(struct state_total *t, bool causes, const struct state_span *s, struct state_sum part)
+	__attribute__((noinline));
 static int total_detail(struct state_total *t, bool causes, const struct state_span *s, struct state_sum part)
 {
 	if (causes) {
@@ -436,25 +417,50 @@ static int total_detail(struct state_total *t, bool causes, const struct state_s
 	return 0;
 }
 
-int state_totals_span(void *totals, const struct state_span *s)
+static inline int total_add(const struct state_totals *all, struct state_total *t, const struct state_span *s)
+{
+	struct state_sum part = { .ns = s->to - s->from, .n = 1 };
+
+	if (__builtin_add_overflow(s->from_bound, s->to_bound, &part.undecided) || part.undecided > part.ns)
+		part.undecided = part.ns;
+	t->owner = s->owner;
+	sum_add(&t->all[s->state], &part);
+	if (!all->with_causes && s->state != STATE_STOLEN && s->state != STATE_PREEMPTED)
+		return 0;
+	return total_detail(t, all->with_causes, s, part);
+}
+
+/* Adds an owner's first span, or the part of one that lies in the time that is covered, and forgets what was
+ * before it. */
+static int total_edge(struct state_totals *all, const struct state_span *s) __attribute__((noinline));
+static int total_edge(struct state_totals *all, const struct state_span *s)
 {
 	static const struct state_total empty;
-	struct state_totals *all = totals;
 	struct state_total *t;
-	struct state_sum part;
+	struct state_span cut;
 
 	while (all->n <= s->owner->index)
 		if (array_push(&all->v, &all->n, &empty, sizeof(empty)))
 			return -ENOMEM;
 	t = &all->v[s->owner->index];
 	t->owner = s->owner;
-	part = total_part(all->st, t, s);
-	if (!part.ns)
-		return 0;
-	sum_add(&t->all[s->state], &part);
-	if (!all->with_causes && s->state != STATE_STOLEN && s->state != STATE_PREEMPTED)
-		return 0;
-	return total_detail(t, all->with_causes, s, part);
+	if (all->st && t->from < s->covered_from) { /* a buffer began since */
+		free(t->thieves);
+		free(t->causes);
+		*t = (struct state_total){ .owner = s->owner, .from = s->covered_from };
+	}
+	s = all->st ? states_cut(s, &cut) : s;
+	return s ? total_add(all, t, s) : 0;
+}
+
+int state_totals_span(void *totals, const struct state_span *s)
+{
+	struct state_totals *all = totals;
+	struct state_total *t = s->owner->index < all->n ? &all->v[s->owner->index] : NULL;
+	bool edge = !t || (all->st &&
+			   (t->from < s->covered_from || s->from < s->covered_from || s->to > s->covered_to));
+
+	return edge ? total_edge(all, s) : total_add(all, t, s);
 }
 
 void state_totals_release(struct state_totals *t)
