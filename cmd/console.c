@@ -94,11 +94,13 @@ static int command_open_guests(struct hyptrace **files, const struct hyptrace_op
 	for (size_t i = 0; i < in->n && !ret; i++) {
 		size_t k = all.n + 1;
 
-		ret = strlist_add(&all, in->v[i].path) ?: inputs_find_guests(in, &in->v[i], &all);
+		ret = strlist_add(&all, in->v[i].path) ?: inputs_find_guests(in, &in->v[i], &all, log);
 		for (; k < all.n; k++, found++)
 			if (found < 4)
 				buf_printf(&text, "%s%s", found ? ", " : "", all.v[k]);
 	}
+	if (ret)
+		log_err(log, "--no-guests leaves guests' files out");
 	if (!ret && found) {
 		hyptrace_close(*files);
 		ret = hyptrace_open(files, (const char *const *)all.v, all.n, opts);

@@ -33,7 +33,8 @@ int outfile_open(struct outfile *o, const char *path, bool stream, const struct 
 int outfile_check(const char *path, const struct log *log);
 /*
  * ret: how the writing went. 0: the file is in place. Else it is as it was, and the log says why, unless
- * the writer has said it already (-EINVAL, -ENOTSUP, or -EBADMSG of what it read); returns ret or what failed in the end.
+ * the writer has said it already (-EINVAL, -ENOTSUP, or -EBADMSG of what it read). Returns ret, or what
+ * failed in the end.
  */
 int outfile_close(struct outfile *o, int ret);
 

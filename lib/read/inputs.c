@@ -311,12 +311,15 @@ int inputs_open(struct inputs *all, char *const *paths, size_t n, unsigned int f
 #define GUESTS_MAX 64  /* of a host */
 #define LOOKED_MAX 256 /* files that are opened for them */
 
-/* Adds the file to paths if it is one of the n guests', and takes that guest off the list. */
+/*
+ * Adds the file to paths if it is one of the n guests', and takes that guest off the list. log: of one that
+ * is there but cannot be read; NULL: such a one is of no interest. -ENOMEM, of the former any -errno.
+ */
 static int missing_try(const struct offset_guest **missing, size_t *n, const char *path,
-		       struct strlist *paths)
+		       struct strlist *paths, const struct log *log)
 {
 	struct input in;
-	int ret = input_open(&in, path, open_regular(path), 0, NULL);
+	int fd = open_regular(path), ret = input_open(&in, path, fd, 0, fd == -ENOENT ? NULL : log);
 
 	for (size_t i = 0; i < *n && !ret; i++)
 		if (missing[i]->trace_id == in.trace_id) {
@@ -325,10 +328,11 @@ static int missing_try(const struct offset_guest **missing, size_t *n, const cha
 			break;
 		}
 	input_release(&in);
-	return ret == -ENOMEM ? ret : 0;
+	return ret == -ENOMEM || (log && fd != -ENOENT) ? ret : 0;
 }
 
-int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths)
+int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths,
+		       const struct log *log)
 {
 	const char *path = host->path, *slash = strrchr(path, '/');
 	size_t dir = slash ? (size_t)(slash + 1 - path) : 0, stem = path_stem(path), digits = stem, n = 0;
@@ -353,12 +357,14 @@ int inputs_find_guests(const struct inputs *in, const struct input *host, struct
 	/* the guest's name comes before other names, which copies have */
 	for (size_t g = 0; g < host->n_guests && n && !ret; g++) {
 		file = str_printf("%.*s-%s%s", (int)stem, path, host->guests[g].name, path + stem);
-		ret = !file ? -ENOMEM : strchr(file + dir, '/') ? 0 : missing_try(missing, &n, file, paths);
+		ret = file ? 0 : -ENOMEM;
+		if (file && !strchr(file + dir, '/'))
+			ret = missing_try(missing, &n, file, paths, log);
 		free(file);
 	}
 	if (n && !ret) {
 		file = dir ? strndup(path, dir) : strdup(".");
-		ret = file ? read_dir_at(AT_FDCWD, file, &names) : -ENOMEM;
+		ret = file && read_dir_at(AT_FDCWD, file, &names) != -ENOMEM ? 0 : -ENOMEM;
 		free(file);
 	}
 	for (size_t i = 0, looked = 0; i < names.n && n && looked < LOOKED_MAX && !ret; i++) {
@@ -369,12 +375,12 @@ int inputs_find_guests(const struct inputs *in, const struct input *host, struct
 		    len < stem - dir + strlen(end) || strcmp(name + len - strlen(end), end))
 			continue;
 		file = str_printf("%.*s%s", (int)dir, path, name);
-		ret = file ? missing_try(missing, &n, file, paths) : -ENOMEM;
+		ret = file ? missing_try(missing, &n, file, paths, NULL) : -ENOMEM;
 		free(file);
 		looked++;
 	}
 	strlist_release(&names);
-	return ret == -ENOMEM ? ret : 0;
+	return ret;
 }
 
 int inputs_load(struct inputs *in, const struct log *log)

@@ -64,9 +64,10 @@ void inputs_release(struct inputs *in);
 /*
  * Adds to paths the files of the guests that a host's file names (GUEST options) and that are not open:
  * regular files "trace-*.dat" next to "trace.dat", "trace-*.001.dat" next to "trace.001.dat", with the
- * guest's trace id. -ENOMEM.
+ * guest's trace id. -ENOMEM; of a "trace-NAME.dat" that is there but cannot be read -errno, logged.
  */
-int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths);
+int inputs_find_guests(const struct inputs *in, const struct input *host, struct strlist *paths,
+		       const struct log *log);
 /*
  * The time of day at a corrected time of an input, ns since 1970, as the file of its host has it: by
  * hyptrace's samples, else by stock's DATE. bound: in, of the time itself; out, of the time of day;

@@ -73,6 +73,14 @@ is "$(found stat trace.dat trace.dat)" trace-Copy.dat "a host that is named twic
 is "$(found stat trace-Copy.dat)" "" "a guest's file names none"
 mv trace-Copy.dat Guest.dat
 is "$(found stat trace.dat)" "" "other names are not looked at"
+"$hyptrace" report trace.dat >"$tmp/want"
+head -c 3000 Guest.dat >trace-Guest.dat
+"$hyptrace" report -q trace.dat >"$tmp/got" 2>"$tmp/err"
+is "$?, $(wc -c <"$tmp/got")" "1, 0" "a guest's file that is damaged is not passed over"
+is "$(sed 1d "$tmp/err")" "hyptrace: cannot read 'trace-Guest.dat': it is damaged, or not in the expected format
+hyptrace: --no-guests leaves guests' files out" "... which is said"
+"$hyptrace" report --no-guests trace.dat >"$tmp/got" 2>&1
+same "$tmp/got" "$tmp/want" "... --no-guests reads the host's alone"
 mv Guest.dat trace-Guest.dat
 
 # ---- pieces, and what is written -----------------------------------------------------------
