@@ -104,7 +104,7 @@ static int pass_run_after(void *ctx, struct pipeline_run *run)
 	const struct pass_own *o = run->own;
 
 	if (p->steps && !p->parts[0].learns)
-		steps_learn(p->steps, &run->records, o->steps.v, o->steps.n);
+		steps_learn(p->steps, &run->records, o->steps.v, o->steps.named);
 	return pass_parts(p, PASS_AFTER, 0, run->own, &run->records, run->worker);
 }
 

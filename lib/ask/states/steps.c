@@ -425,6 +425,7 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 	if (array_room(&b->v, &b->room, 3 * run->n, sizeof(*b->v)))
 		return -ENOMEM;
 	memset(b->seen, 0, sizeof(b->seen));
+	b->named = 0;
 	to = b->v;
 	for (size_t i = 0; i < run->n; i++) {
 		const struct merge_record *m = &run->v[i];
@@ -450,6 +451,8 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 				step_make(&to[-1], e, m);
 			else if (STEPS_NAMES & STEP_SET(e->kind))
 				to[-1].names = step_names(b, e, m, of->input);
+			if (to[-1].names)
+				b->named = (size_t)(to - b->v);
 		}
 		if (m->gap || m->end) {
 			to = step_add(to, m, i, of, m->gap ? STEP_GAP : STEP_END, UINT64_MAX, 0, 0);

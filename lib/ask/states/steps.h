@@ -82,6 +82,7 @@ struct step_batch {
 	struct step *v;
 	size_t n, room;
 	uint64_t set; /* their kinds */
+	size_t named; /* steps up to the last one that `names` */
 	struct step_seen {
 		uint32_t pid, input;
 		uint8_t comm[16]; /* the kernel's TASK_COMM_LEN */

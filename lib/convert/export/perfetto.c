@@ -364,7 +364,7 @@ static int perfetto_first(void *ctx, struct pipeline_run *run, size_t number)
 		p->bad |= p->arena.bad; /* each record empties it */
 		ret = states_begin(p->states, ts);
 	}
-	steps_learn(p->meanings, m, chunk->steps.v, chunk->steps.n);
+	steps_learn(p->meanings, m, chunk->steps.v, chunk->steps.named);
 	for (size_t i = 0, step = 0; i < m->n && !ret; i++) {
 		chunk_record(p, &m->v[i], &chunk->v[i]);
 		for (; step < chunk->steps.n && chunk->steps.v[step].at == i && !ret; step++)
