@@ -82,7 +82,7 @@ struct step_batch {
 	struct step *v;
 	size_t n, room;
 	uint64_t set; /* their kinds */
-	size_t named; /* steps up to the last one that `names` */
+	size_t named; /* steps up to the last one with `names` */
 	struct step_seen {
 		uint32_t pid, input;
 		uint8_t comm[16]; /* the kernel's TASK_COMM_LEN */
@@ -122,7 +122,8 @@ size_t steps_named(const struct steps *s, size_t input, const struct merge_recor
 
 /*
  * Learns the names that tasks have by the records of these steps: switches (both tasks), renames, execs. By
- * one thread, each step of each run in their order, while no other asks for names.
+ * one thread, the steps of each run in their order (those behind step_batch.named name nobody anew), while no
+ * other asks for names.
  */
 void steps_learn(const struct steps *s, const struct merge_run *run, const struct step *v, size_t n);
 /*
