@@ -93,13 +93,11 @@ static int take_utsname(struct pft_machine *m, struct cursor c)
 			v[f.number] = f;
 	if (ret || !v[UTS_RELEASE].number)
 		return ret;
-	free(m->uname);
-	m->uname = str_printf("%.*s localhost %.*s %.*s %.*s", (int)v[UTS_SYSNAME].len,
-			      (const char *)v[UTS_SYSNAME].data, (int)v[UTS_RELEASE].len,
-			      (const char *)v[UTS_RELEASE].data, (int)v[UTS_VERSION].len,
-			      (const char *)v[UTS_VERSION].data, (int)v[UTS_MACHINE].len,
-			      (const char *)v[UTS_MACHINE].data);
-	return m->uname ? 0 : -ENOMEM;
+	return str_take(&m->uname, str_printf("%.*s localhost %.*s %.*s %.*s", (int)v[UTS_SYSNAME].len,
+					      (const char *)v[UTS_SYSNAME].data, (int)v[UTS_RELEASE].len,
+					      (const char *)v[UTS_RELEASE].data, (int)v[UTS_VERSION].len,
+					      (const char *)v[UTS_VERSION].data, (int)v[UTS_MACHINE].len,
+					      (const char *)v[UTS_MACHINE].data));
 }
 
 /* A name that can be a part of a file's. */
