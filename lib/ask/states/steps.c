@@ -449,10 +449,10 @@ int steps_fill(const struct steps *s, const struct timeline *t, const struct mer
 			kinds |= STEP_SET(e->kind);
 			if (STEPS_MADE & STEP_SET(e->kind))
 				step_make(&to[-1], e, m);
-			else if (STEPS_NAMES & STEP_SET(e->kind))
-				to[-1].names = step_names(b, e, m, of->input);
-			if (to[-1].names)
+			else if (STEPS_NAMES & STEP_SET(e->kind) && step_names(b, e, m, of->input)) {
+				to[-1].names = true;
 				b->named = (size_t)(to - b->v);
+			}
 		}
 		if (m->gap || m->end) {
 			to = step_add(to, m, i, of, m->gap ? STEP_GAP : STEP_END, UINT64_MAX, 0, 0);
