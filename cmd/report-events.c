@@ -45,47 +45,20 @@ static char *lay_spaces(char *at, size_t n)
 	return at + n;
 }
 
-static size_t digits_count(uint64_t v)
-{
-	size_t n = 1;
-
-	for (; v >= 10; v /= 10)
-		n++;
-	return n;
-}
-
-/* `width` digits of v, zeros in front. */
-static char *lay_digits(char *at, uint64_t v, size_t width)
-{
-	for (size_t i = width; i--; v /= 10)
-		at[i] = (char)('0' + v % 10);
-	return at + width;
-}
-
-/* "%*llu" */
-static char *lay_right(char *at, uint64_t v, size_t width)
-{
-	size_t n = digits_count(v);
-
-	if (n < width)
-		at = lay_spaces(at, width - n);
-	return lay_digits(at, v, n);
-}
-
 /* Seconds "%5llu.%06llu" (with all nine digits after -t); other clocks "%12llu". */
 static char *lay_time(char *at, const struct report *r, bool seconds, uint64_t ts)
 {
 	if (!seconds)
-		return lay_right(at, ts, 12);
+		return put_decimal(at, ts, 12, ' ');
 	if (!r->o->nanoseconds) {
 		ts = ts + 500 < ts ? ts / 1000 : (ts + 500) / 1000;
-		at = lay_right(at, ts / 1000000, 5);
+		at = put_decimal(at, ts / 1000000, 5, ' ');
 		*at++ = '.';
-		return lay_digits(at, ts % 1000000, 6);
+		return put_decimal(at, ts % 1000000, 6, '0');
 	}
-	at = lay_right(at, ts / 1000000000, 5);
+	at = put_decimal(at, ts / 1000000000, 5, ' ');
 	*at++ = '.';
-	return lay_digits(at, ts % 1000000000, 9);
+	return put_decimal(at, ts % 1000000000, 9, '0');
 }
 
 /* "2026-11-26T07:29:07.123456Z" */
@@ -99,8 +72,8 @@ static char *lay_wall(char *at, const struct report *r, const struct input *in, 
 	utc += r->o->nanoseconds ? 0 : 500;
 	seconds = (time_t)(utc / 1000000000);
 	at += strftime(at, 32, "%FT%T.", gmtime_r(&seconds, &day));
-	at = r->o->nanoseconds ? lay_digits(at, utc % 1000000000, 9)
-			       : lay_digits(at, utc % 1000000000 / 1000, 6);
+	at = r->o->nanoseconds ? put_decimal(at, utc % 1000000000, 9, '0')
+			       : put_decimal(at, utc % 1000000000 / 1000, 6, '0');
 	*at++ = 'Z';
 	return at;
 }
@@ -147,7 +120,7 @@ static char *lay_colored_label(char *at, const struct report *r, const char *lab
 static char *lay_task(char *at, const struct report *r, const char *comm, int pid, unsigned int cpu)
 {
 	bool latency = r->o->latency;
-	size_t width = latency ? 8 : 16, len = strlen(comm), digits = digits_count(cpu);
+	size_t width = latency ? 8 : 16, len = strlen(comm);
 	char *from;
 
 	len = latency && len > width ? width : len;
@@ -157,13 +130,13 @@ static char *lay_task(char *at, const struct report *r, const char *comm, int pi
 	from = at;
 	if (pid < 0)
 		*at++ = '-';
-	at = lay_right(at, pid < 0 ? -(uint64_t)pid : (uint64_t)pid, 1);
+	at = put_decimal(at, pid < 0 ? -(uint64_t)pid : (uint64_t)pid, 1, ' ');
 	at = at - from < 5 ? lay_spaces(at, 5 - (size_t)(at - from)) : at;
 	*at++ = ' ';
 	if (latency)
-		return lay_right(at, cpu, 3);
+		return put_decimal(at, cpu, 3, ' ');
 	*at++ = '[';
-	at = lay_digits(at, cpu, digits < 3 ? 3 : digits);
+	at = put_decimal(at, cpu, 3, '0');
 	*at++ = ']';
 	return at;
 }

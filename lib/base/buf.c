@@ -61,22 +61,34 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	}
 }
 
-void buf_add_u64(struct buf *b, uint64_t v)
+char *put_decimal(char *at, uint64_t v, size_t width, char fill)
 {
-	char digits[20];
-	size_t at = sizeof(digits);
+	size_t n = 1;
+	char *end, *digit;
 
+	for (uint64_t most = 10; v >= most && n < DECIMAL_MAX; most *= 10)
+		n++;
+	for (; width > n; width--)
+		*at++ = fill;
+	end = digit = at + n;
 	/* two at a time: a division is what takes time */
 	for (; v >= 100; v /= 100) {
 		unsigned int two = (unsigned int)(v % 100);
 
-		digits[--at] = (char)('0' + two % 10);
-		digits[--at] = (char)('0' + two / 10);
+		*--digit = (char)('0' + two % 10);
+		*--digit = (char)('0' + two / 10);
 	}
 	if (v >= 10)
-		digits[--at] = (char)('0' + v % 10);
-	digits[--at] = (char)('0' + (v >= 10 ? v / 10 : v));
-	buf_add(b, digits + at, sizeof(digits) - at);
+		*--digit = (char)('0' + v % 10);
+	*--digit = (char)('0' + (v >= 10 ? v / 10 : v));
+	return end;
+}
+
+void buf_add_digits(struct buf *b, uint64_t v, size_t width)
+{
+	char *at = buf_room(b, width + DECIMAL_MAX);
+
+	b->len += at ? (size_t)(put_decimal(at, v, width, '0') - at) : 0;
 }
 
 void buf_add_i64(struct buf *b, int64_t v)

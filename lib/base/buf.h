@@ -19,7 +19,14 @@ static inline void *buf_room(struct buf *b, size_t len)
 {
 	return len < b->cap - b->len ? b->data + b->len : buf_grow(b, len);
 }
-/* Append bytes, a string, printf's text, a number in decimal. */
+#define DECIMAL_MAX 20 /* digits of any number */
+
+/*
+ * Writes v in decimal at `at`, `width` characters or more with `fill` in front; room for
+ * DECIMAL_MAX more is there. Returns the end.
+ */
+char *put_decimal(char *at, uint64_t v, size_t width, char fill);
+/* Append bytes, a string, printf's text, a number in decimal: of `width` digits or more. */
 static inline void buf_add(struct buf *b, const void *data, size_t len)
 {
 	void *at = len ? buf_room(b, len) : NULL;
@@ -31,7 +38,8 @@ static inline void buf_add(struct buf *b, const void *data, size_t len)
 }
 void buf_addstr(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void buf_add_u64(struct buf *b, uint64_t v);
+void buf_add_digits(struct buf *b, uint64_t v, size_t width);
+#define buf_add_u64(b, v) buf_add_digits(b, v, 1)
 void buf_add_i64(struct buf *b, int64_t v);
 /* The UTF-8 of a code point up to U+10FFFF. */
 void buf_add_utf8(struct buf *b, uint32_t u);

@@ -319,18 +319,6 @@ static void text_put_string(struct buf *out, const struct text_spec *spec, const
 	}
 }
 
-/* At least width digits. */
-static void text_put_decimal(struct buf *out, uint64_t v, int width)
-{
-	uint64_t least = 1;
-
-	while (--width > 0)
-		least *= 10;
-	for (; v < least && least > 1; least /= 10)
-		buf_addstr(out, "0");
-	buf_add_u64(out, v);
-}
-
 static void text_put_integer(struct buf *out, const struct text_spec *spec, uint64_t v,
 			     const struct text_record *r)
 {
@@ -424,7 +412,7 @@ static void text_put_piece(struct buf *out, const struct text_piece *p, const st
 	case TEXT_NOTHING:
 		break;
 	case TEXT_DECIMAL:
-		text_put_decimal(out, text_cut(text_eval(p->value, r), p->spec.bits), p->spec.c.width);
+		buf_add_digits(out, text_cut(text_eval(p->value, r), p->spec.bits), (size_t)p->spec.c.width);
 		break;
 	case TEXT_SIGNED:
 		buf_add_i64(out, text_extend(text_eval(p->value, r), p->spec.bits));

@@ -274,6 +274,22 @@ static void test_decimal(void **state)
 	buf_add(&b, " ", 1);
 	buf_add_i64(&b, INT64_MIN);
 	assert_string_equal(buf_str(&b), "0 1000000009 18446744073709551615 -1 -9223372036854775808");
+	/* each number of digits, its least and most */
+	for (uint64_t most = 9; most; most = most == UINT64_MAX	      ? 0
+					     : most > UINT64_MAX / 10 ? UINT64_MAX
+								      : most * 10 + 9)
+		for (int width = 0; width < 24; width++)
+			for (uint64_t v = most - 1; v - most + 1 < 3; v++) {
+				char want[32], got[64];
+
+				b.len = 0;
+				buf_add_digits(&b, v, (size_t)width);
+				snprintf(want, sizeof(want), "%0*" PRIu64, width, v);
+				assert_string_equal(buf_str(&b), want);
+				*put_decimal(got, v, (size_t)width, ' ') = 0;
+				snprintf(want, sizeof(want), "%*" PRIu64, width, v);
+				assert_string_equal(got, want);
+			}
 	buf_release(&b);
 }
 
