@@ -21,10 +21,22 @@ struct text_task {
 	const struct tep_format_field *pid, *comm;
 };
 
-/* Memory of one printing thread. Zero-initialised = empty. */
+/* A short record and its text: many that follow are the same, byte for byte. */
+struct text_kept {
+	const struct text_program *p; /* NULL: none */
+	const char *comm;
+	uint64_t v[3]; /* the record, zeros behind it */
+	uint8_t len, text_len;
+	char text[62];
+};
+
+#define TEXT_KEPT_BITS 7
+
+/* Memory of one thread that prints, for programs that live as long as it. Zero-initialised = empty. */
 struct text_scratch {
 	OWN_LINE struct padded room;
 	struct trace_seq seq;
+	struct text_kept kept[1 << TEXT_KEPT_BITS]; /* each where its bytes lead */
 };
 
 int text_scratch_init(struct text_scratch *s); /* -ENOMEM */

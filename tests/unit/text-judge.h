@@ -231,12 +231,16 @@ static inline bool judge_record(struct judge *j, const struct text_program *p, c
 	block = malloc(j->len + 1);
 	memcpy(block + 1, j->rec, j->len);
 	j->text.len = 0;
-	text_print(p, block + 1, j->len, tep_data_comm_from_pid(e->tep, (int)pid), &j->own, &j->text);
+	/* the second time its text may be kept */
+	for (int i = 0; i < 2; i++)
+		text_print(p, block + 1, j->len, tep_data_comm_from_pid(e->tep, (int)pid), &j->own,
+			   &j->text);
 	free(block);
-	same = buf_str(&j->text) && j->text.len == j->seq.len &&
-	       !memcmp(j->text.data, j->seq.buffer, j->text.len);
+	same = buf_str(&j->text) && j->text.len == 2 * (size_t)j->seq.len &&
+	       !memcmp(j->text.data, j->seq.buffer, j->seq.len) &&
+	       !memcmp(j->text.data + j->seq.len, j->seq.buffer, j->seq.len);
 	if (!same) {
-		fprintf(stderr, "# %s:%s, %zu bytes\n# print fmt: %s\n# want: %s\n# text: %s\n# ", e->system,
+		fprintf(stderr, "# %s:%s, %zu bytes\n# print fmt: %s\n# want: %s\n# twice: %s\n# ", e->system,
 			e->name, j->len, e->print_fmt.format, j->seq.buffer, buf_str(&j->text));
 		for (size_t i = 0; i < j->len; i++)
 			fprintf(stderr, "%02x%s", j->rec[i], i % 8 == 7 ? " " : "");
@@ -285,6 +289,7 @@ static inline bool judge_event(struct judge *j, struct tep_event *e)
 		ok = judge_record(j, p, e);
 	}
 	j->wrong += !ok;
+	memset(j->own.kept, 0, sizeof(j->own.kept));
 	text_free(p);
 	return ok;
 }

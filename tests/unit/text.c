@@ -277,13 +277,20 @@ static void test_tasks(void **state)
 	rig_close(&rig);
 }
 
-/* A name that was not known when the record came is not in its text, even if it is by now. */
+/*
+ * A name that was not known when the record came is not in its text, even if it is by now; nor does a text
+ * that is kept of a record stand for another.
+ */
 static void test_named(void **state)
 {
 	static const struct print_case c = { "u8 reason/1; int vcpu/4s", "\"%d\", REC->reason" };
-	const uint8_t record[] = { 100, 0, 0, 0, 1, 0, 0, 0, 1, 7, 0, 0, 0 };
+	static const struct print_case longer = { "u64 a/8; u64 b/8; u8 last/1", "\"%d\", REC->last" };
+	uint8_t long_one[25] = { 102 };
+	const uint8_t record[] = { 100, 0, 0, 0, 1, 0, 0, 0, 1, 7, 0, 0, 0 },
+		      other[] = { 100, 0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0 };
+	const char *qemu = "qemu";
 	struct text_scratch own;
-	struct text_program *p;
+	struct text_program *p, *q, *r;
 	char why[TEXT_WHY_MAX];
 	struct buf out = { 0 };
 	struct tep_event *e;
@@ -296,11 +303,24 @@ static void test_named(void **state)
 	assert_int_equal(text_scratch_init(&own), 0);
 	assert_int_equal(text_compile(&p, e, why), 0);
 	assert_string_equal(text_named(p)->name, "vcpu");
-	text_print(p, record, sizeof(record), "qemu", &own, &out);
-	text_print(p, record, sizeof(record), NULL, &own, &out);
-	text_print(p, record, sizeof(record) - 1, "qemu", &own, &out);
-	assert_string_equal(buf_str(&out), "reason=hvc vcpu=7 (qemu)reason=hvc vcpu=7[record too short]");
+	assert_int_equal(text_compile(&q, made_event(tep, "made_up", &c, 101, true), why), 0);
+	assert_int_equal(text_compile(&r, made_event(tep, "longer", &longer, 102, true), why), 0);
+	for (int i = 0; i < 2; i++) {
+		out.len = 0;
+		text_print(p, record, sizeof(record), qemu, &own, &out);
+		text_print(p, record, sizeof(record), qemu, &own, &out);
+		text_print(p, record, sizeof(record), NULL, &own, &out);
+		text_print(p, record, sizeof(record) - 1, NULL, &own, &out);
+		text_print(p, other, sizeof(other), NULL, &own, &out);
+		text_print(q, other, sizeof(other), NULL, &own, &out);
+		for (long_one[24] = 2; long_one[24] < 4; long_one[24]++)
+			text_print(r, long_one, sizeof(long_one), NULL, &own, &out);
+		assert_string_equal(buf_str(&out), "reason=hvc vcpu=7 (qemu)reason=hvc vcpu=7 (qemu)"
+						   "reason=hvc vcpu=7[record too short]reason=hvc vcpu=8123");
+	}
 	text_free(p);
+	text_free(q);
+	text_free(r);
 	text_scratch_release(&own);
 	buf_release(&out);
 	plugins_unload(plugins, tep);
