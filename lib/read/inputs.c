@@ -87,6 +87,8 @@ static int input_open(struct input *in, const char *path, int fd, unsigned int f
 		return log_fail_errno(log, ret, "cannot open '%s'", path);
 	ret = reader_open(&in->reader, in->fd, log) ?: filetime_read(&in->time, in->reader, flags, log);
 	in->tep = ret ? NULL : tep_alloc();
+	if (!ret)
+		reader_name(in->reader, path);
 	ret = ret ?: in->tep ? read_guests(in, log) ?: sort_vcpus(in) : -ENOMEM;
 	return ret ? read_failed(in, ret, log) : 0;
 }
@@ -244,7 +246,10 @@ static int inputs_lead(struct inputs *all, struct tep_handle *tep)
 	return 0;
 }
 
-/* Returns a guest's function; called by libtraceevent's kvm plugin on x86 and our kvm-arm64 plugin. */
+/*
+ * Returns a guest's function, if these were read (print_begin); called by libtraceevent's kvm plugin on x86 and
+ * our kvm-arm64 plugin.
+ */
 const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
 				    unsigned long long *val)
 {
@@ -261,7 +266,7 @@ const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *
 	for (size_t i = 0; i < all->n; i++)
 		if (all->v[i].tep == event->tep)
 			guest = inputs_guest(all, &all->v[i], tep_data_pid(event->tep, record), &vcpu);
-	func = guest && !tepfile_functions(guest->tep) ? tep_find_function(guest->tep, *val) : NULL;
+	func = guest ? tep_find_function(guest->tep, *val) : NULL;
 	if (func)
 		*val = tep_find_function_address(guest->tep, *val);
 	pthread_mutex_unlock(&tep_lock);

@@ -77,7 +77,16 @@ perl -0777 -pe 'substr($_, rindex($_, "\x28\xb5\x2f\xfd"), 4) = "none"' "$tmp/na
 is $? 0 "damaged symbols: stat needs none" || diag "$(<"$tmp/out")"
 "$hyptrace" report -F func "$tmp/damaged.dat" >"$tmp/out" 2>&1
 is $? 1 "... a report that names functions ends" || diag "$(<"$tmp/out")"
-like "$(<"$tmp/out")" "cannot read the kernel's symbols: it is damaged" "... and says why"
+like "$(<"$tmp/out")" "$tmp/damaged.dat: cannot read the kernel's symbols: it is damaged" "... and says why"
+cp tests/data/functions/trace.dat "$tmp/trace.dat"
+perl -0777 -pe 'substr($_, 3800, 3) = "\xff\xff\xff"' tests/data/functions/trace-Guest.dat >"$tmp/trace-Guest.dat"
+for words in report "export --json"; do
+	"$hyptrace" $words "$tmp/trace.dat" >"$tmp/out" 2>"$tmp/err"
+	is $? 1 "damaged symbols of a guest: $words ends, too"
+	like "$(<"$tmp/err")" "$tmp/trace-Guest.dat: cannot read the kernel's symbols" "... and says of which file"
+	"$hyptrace" $words --no-guests "$tmp/trace.dat" >"$tmp/out" 2>&1
+	is $? 0 "... not with --no-guests" || diag "$(<"$tmp/out")"
+done
 for form in "--json -o" --perfetto; do
 	for out in "$tmp/form" -; do
 		"$hyptrace" export $form "$out" "$tmp/damaged.dat" 2>"$tmp/out" >/dev/null

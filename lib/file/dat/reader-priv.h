@@ -12,6 +12,7 @@
 
 struct reader {
 	int fd;
+	const char *path; /* for messages */
 	uint64_t size; /* of the file */
 	const struct log *log;
 	struct reader_info info;

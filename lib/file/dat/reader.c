@@ -198,6 +198,11 @@ static int v7_option(struct reader *r, uint16_t id, const void *data, uint32_t l
 	return section_at(r, at, id, &body) ?: reader_part(r, id, &body);
 }
 
+void reader_name(struct reader *r, const char *path)
+{
+	r->path = path;
+}
+
 int reader_symbols(const struct reader_info *info, struct dat_text *out)
 {
 	struct reader *r = info->reader;
@@ -208,7 +213,7 @@ int reader_symbols(const struct reader_info *info, struct dat_text *out)
 	if (r && !ret)
 		r->info.reader = NULL;
 	*out = info->kallsyms;
-	return ret ? log_fail_errno(r->log, ret, "cannot read the kernel's symbols") : 0;
+	return ret ? log_fail_errno(r->log, ret, "%s: cannot read the kernel's symbols", r->path) : 0;
 }
 
 static int v7_options(struct reader *r, struct cursor *c, uint64_t *next)
@@ -440,6 +445,7 @@ int reader_open(struct reader **out, int fd, const struct log *log)
 	if (!r)
 		return -ENOMEM;
 	r->fd = fd;
+	r->path = "trace.dat";
 	r->log = log;
 	r->info.layout = page_layout_default;
 	r->unzips = calloc(1, sizeof(*r->unzips));

@@ -58,6 +58,8 @@ struct reader_info {
  * else the read call's error (-EIO).
  */
 int reader_open(struct reader **out, int fd, const struct log *log);
+/* Has what reader_symbols() logs begin with the path, which must outlive r. */
+void reader_name(struct reader *r, const char *path);
 /*
  * The kernel's symbols, some MB, which version 7's files give when they are asked for: one thread at a time.
  * Errors as of reader_open(), all of them logged.
