@@ -31,7 +31,11 @@ struct shown {
 	bool has_before, lost;
 	/* among the run's ready texts: after -l flags and depth, after -w the latency */
 	uint32_t state, state_len, tail, tail_len;
+	/* in the output: its label and task, which most later lines of its CPU have, too */
+	uint32_t head, head_len;
 };
+
+#define LINES_BEFORE 64 /* CPUs' last lines, which are looked at */
 
 static char *lay_text(char *at, const char *text, size_t len)
 {
@@ -160,9 +164,9 @@ void line_head(const struct report *r, const struct report_file *f, FILE *out)
 	buf_release(&text);
 }
 
-/* All in front of the fields. */
-static void line_columns(const struct report *r, const struct shown *s, const struct buf *ready,
-			 struct buf *out)
+/* All in front of the fields. before: a line in the same output; NULL: none. */
+static void line_columns(const struct report *r, struct shown *s, const struct shown *before,
+			 const struct buf *ready, struct buf *out)
 {
 	const char *comm = s->rec.comm ? s->rec.comm : "<...>", *label = s->buffer->label;
 	const char *name = s->rec.event ? s->rec.event->event->name : "(NULL)";
@@ -172,8 +176,15 @@ static void line_columns(const struct report *r, const struct shown *s, const st
 
 	if (!from)
 		return;
-	at = lay_colored_label(at, r, label);
-	at = lay_task(at, r, comm, s->rec.pid, s->rec.at->cpu);
+	if (before && before->rec.at == s->rec.at && before->rec.pid == s->rec.pid &&
+	    before->rec.comm == s->rec.comm) {
+		at = lay_text(at, (char *)out->data + before->head, before->head_len);
+	} else {
+		at = lay_colored_label(at, r, label);
+		at = lay_task(at, r, comm, s->rec.pid, s->rec.at->cpu);
+	}
+	s->head = (uint32_t)out->len;
+	s->head_len = (uint32_t)(at - from);
 	if (s->state_len)
 		at = lay_text(at, (char *)ready->data + s->state, s->state_len);
 	at = lay_color(at, r, CODE_TIME);
@@ -198,8 +209,8 @@ static void line_columns(const struct report *r, const struct shown *s, const st
 }
 
 /* Prints the loss before a record, and the record; any thread. ready: the run's texts. */
-static void line_print(const struct report *r, const struct shown *s, const struct buf *ready, size_t worker,
-		       struct buf *out)
+static void line_print(const struct report *r, struct shown *s, const struct shown *before,
+		       const struct buf *ready, size_t worker, struct buf *out)
 {
 	size_t fields;
 
@@ -222,7 +233,7 @@ static void line_print(const struct report *r, const struct shown *s, const stru
 	}
 	if (!s->rec.m->data)
 		return;
-	line_columns(r, s, ready, out);
+	line_columns(r, s, before, ready, out);
 	fields = out->len;
 	print_fields(r->print, &s->rec, ready, worker, out);
 	/* up to a NUL, as stock has it; a NUL is also what terminal codes begin with */
@@ -569,10 +580,15 @@ static int see_records(void *ctx, struct pipeline_run *run)
 static int make_lines(void *ctx, struct pipeline_run *run)
 {
 	const struct events *e = ctx;
-	const struct lines *l = run->own;
+	const struct shown *before[LINES_BEFORE] = { NULL };
+	struct lines *l = run->own;
 
-	for (size_t i = 0; i < l->n; i++)
-		line_print(e->r, &l->v[i], &l->ready, run->worker, &run->out);
+	for (struct shown *s = l->v; s < l->v + l->n; s++) {
+		const struct shown **last = &before[s->rec.m->stream % LINES_BEFORE];
+
+		line_print(e->r, s, *last, &l->ready, run->worker, &run->out);
+		*last = s->rec.m->data ? s : *last;
+	}
 	return buf_status(&run->out);
 }
 

@@ -261,6 +261,22 @@ inst:        CPU 0/KVM-100   [001]     1.000002: sched_wakeup:         pid=101 p
 inst: CPU:1 [7 EVENTS DROPPED]
 inst:        CPU 0/KVM-100   [001]     1.000003: sched_wakeup:         pid=101 prio=50" \
 	"losses have their buffer in front, and those at the end are told"
+"$build/tests/integration/make-trace" "$tmp/tasks.dat" tests/integration/events/kernel - <<EOF
+cpus 65
+clock mono
+1000001000 0 7 kvm_entry 1
+1000002000 0 7 sched_switch late 7 120 0 swapper/0 0 120
+1000003000 0 7 kvm_entry 1
+1000005000 0 8 kvm_entry 1
+1000006000 0 7 kvm_entry 1
+$(for cpu in {1..64}; do echo "1000004000 $cpu 7 kvm_entry 1"; done)
+EOF
+is "$(report "$tmp/tasks.dat" | sed -n 's/ *\([^ ]*-[78] *.0..\] *[^ ]*\).*/\1/p' | grep "\[000\|064")" "<...>-7     [000]     1.000001:
+<...>-7     [000]     1.000002:
+late-7     [000]     1.000003:
+late-7     [064]     1.000004:
+<...>-8     [000]     1.000005:
+late-7     [000]     1.000006:" "a line has its own task and CPU, not those of another"
 is "$(report tests/data/sync/trace-Guest.dat | sed -n 2p)" \
 	"           <...>--1    [000]    52.861320: (NULL):               [UNKNOWN EVENT 61]" "an event without a format"
 

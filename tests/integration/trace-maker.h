@@ -49,7 +49,7 @@
 #include "base/files.h"
 
 #define MAKER_BUFFERS	 4
-#define MAKER_CPUS	 8
+#define MAKER_CPUS	 65
 #define MAKER_CPUS_MAX	 2048
 #define MAKER_EVENTS_MAX 65000
 #define MAKER_FIRST_ID	 100
