@@ -186,24 +186,13 @@ void pf_ftrace_write(const struct perfetto *pf, const struct pf_chunk *c, struct
 			r = put_bundle(pf, packets, r);
 }
 
-struct pf_chunk *pf_chunk_new(size_t n_cpus)
+bool pf_chunk_begin(struct pf_chunk *c, size_t n_cpus, size_t n)
 {
-	struct pf_chunk *c = calloc(1, sizeof(*c));
-
-	if (c)
-		c->queues = calloc(n_cpus + 1, sizeof(*c->queues));
-	if (c && c->queues)
-		return c;
-	free(c);
-	return NULL;
-}
-
-bool pf_chunk_begin(struct pf_chunk *c, size_t n)
-{
+	c->queues = c->queues ?: calloc(n_cpus + 1, sizeof(*c->queues));
 	c->n = c->n_late = c->n_slices = 0;
 	c->args.len = c->packets.len = 0;
 	arena_reset(&c->kept);
-	return !array_room(&c->v, &c->cap, n, sizeof(*c->v));
+	return c->queues && !array_room(&c->v, &c->cap, n, sizeof(*c->v));
 }
 
 void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r)

@@ -93,7 +93,7 @@ struct pf_queue {
 	struct pf_record *first, *last;
 };
 
-/* A run of records on its way into the trace. */
+/* A run of records on its way into the trace. Zero-initialised = none. */
 struct pf_chunk {
 	/* records from earlier on that waited (their bytes are in `kept`); then the run's */
 	struct pf_record *late, *v;
@@ -114,10 +114,8 @@ struct pf_writer {
 	void *zip;		     /* ISA-L's memory */
 };
 
-/* NULL: no memory. */
-struct pf_chunk *pf_chunk_new(size_t n_cpus);
 /* Makes it empty, with room for n records. False: no memory. */
-bool pf_chunk_begin(struct pf_chunk *c, size_t n);
+bool pf_chunk_begin(struct pf_chunk *c, size_t n_cpus, size_t n);
 /* Adds a record that waited, with a copy of its bytes. */
 void pf_chunk_late(struct pf_chunk *c, const struct pf_record *r);
 /* Takes NULL. */

@@ -331,9 +331,9 @@ static int perfetto_work(void *ctx, struct pipeline_run *run)
 {
 	const struct perfetto *p = ctx;
 	const struct merge_run *m = &run->records;
-	struct pf_chunk *c = run->own = run->own ?: pf_chunk_new(p->n_cpus);
+	struct pf_chunk *c = run->own = run->own ?: calloc(1, sizeof(*c));
 
-	if (!c || !pf_chunk_begin(c, m->n))
+	if (!c || !pf_chunk_begin(c, p->n_cpus, m->n))
 		return -ENOMEM;
 	for (; c->n < m->n; c->n++)
 		chunk_read(p, &m->v[c->n], &c->v[c->n]);
