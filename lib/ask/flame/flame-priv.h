@@ -160,9 +160,7 @@ struct flame_stream {
 	bool over;	   /* that was all */
 	/* a kernel's stack that waits for the user's */
 	bool waits, waits_match;
-	int32_t pid;
-	uint32_t input, cpu;
-	uint64_t ts;
+	struct flame_item item;
 	uint32_t *names; /* from the outermost on */
 	size_t n, room;
 };

@@ -26,11 +26,11 @@ static int flame_stack_below(struct flame *f, uint32_t *frame, const uint32_t *n
 	return ret;
 }
 
-/* Two stacks of one sample, the second within the first; either may be empty. */
-static int flame_stack_count(struct flame *f, uint32_t input, int32_t pid, uint32_t cpu, uint64_t ts,
-			     const uint32_t *outer, size_t n_outer, const uint32_t *inner, size_t n_inner)
+/* Two stacks of one sample of the task, the second within the first; either may be empty. */
+static int flame_stack_count(struct flame *f, const struct flame_item *i, int32_t pid, const uint32_t *outer,
+			     size_t n_outer, const uint32_t *inner, size_t n_inner)
 {
-	const struct flame_task *t = flame_task_get(f, input, pid, cpu, ts);
+	const struct flame_task *t = flame_task_get(f, i->input, pid, i->cpu, i->ts);
 	uint32_t frame;
 	int ret = 0;
 
@@ -64,7 +64,7 @@ static int flame_stream_flush(struct flame *f, struct flame_stream *s)
 	bool counts = s->waits && s->waits_match;
 
 	s->waits = false;
-	return counts ? flame_stack_count(f, s->input, s->pid, s->cpu, s->ts, NULL, 0, s->names, s->n) : 0;
+	return counts ? flame_stack_count(f, &s->item, s->item.pid, NULL, 0, s->names, s->n) : 0;
 }
 
 /* user_stack comes right behind kernel_stack, as the kernel writes them (__ftrace_trace_stack and what
@@ -88,23 +88,18 @@ static int flame_of_stack(struct flame *f, const struct flame_item *i, const str
 			return -ENOMEM;
 		s->waits = true;
 		s->waits_match = match;
-		s->pid = i->pid;
-		s->input = i->input;
-		s->cpu = i->cpu;
-		s->ts = i->ts;
+		s->item = *i;
 		return flame_stack_names(f, i, a, s->names, &s->n);
 	}
 	ret = flame_stack_names(f, i, a, f->names, &n);
-	if (!ret && s->waits && after_stack && s->pid == i->pid) {
+	if (!ret && s->waits && after_stack && s->item.pid == i->pid) {
 		s->waits = false;
-		return s->waits_match ? flame_stack_count(f, i->input, i->pid, i->cpu, i->ts, f->names, n,
-							  s->names, s->n)
-				      : 0;
+		return s->waits_match ? flame_stack_count(f, i, i->pid, f->names, n, s->names, s->n) : 0;
 	}
 	ret = ret ?: flame_stream_flush(f, s);
 	if (ret || !match)
 		return ret;
-	return flame_stack_count(f, i->input, i->pid, i->cpu, i->ts, f->names, n, NULL, 0);
+	return flame_stack_count(f, i, i->pid, f->names, n, NULL, 0);
 }
 
 /* Makes the stack of a sample where its CPU was as it came due. */
@@ -157,7 +152,7 @@ static int flame_of_field(struct flame *f, const struct flame_item *i, const str
 	ret = ret ?: flame_stack_names(f, i, a, f->names, &n);
 	if (!ret && sample)
 		ret = flame_sample_place(f, i, &pid, &n);
-	return ret ?: flame_stack_count(f, i->input, pid, i->cpu, i->ts, f->names, n, NULL, 0);
+	return ret ?: flame_stack_count(f, i, pid, f->names, n, NULL, 0);
 }
 
 /* A function below the one that called it. */
