@@ -3,19 +3,13 @@
 #include "record/drain/spool-to-dat.h"
 #include "convert/import/pftrace-priv.h"
 
-#define PID_BLOCKS 4096 /* of 1024 tasks: PID_MAX_LIMIT */
-
-struct pft_task_names {
-	char (*blocks[PID_BLOCKS])[16];
-};
-
 int pft_task_name(struct pft_machine *m, uint64_t pid, const void *name, size_t len, bool weak)
 {
 	char(**block)[16], *at;
 
-	if (pid >= PID_BLOCKS * 1024 || !pid)
+	if (pid >= ARRAY_SIZE(m->tasks) * 1024 || !pid)
 		return 0;
-	block = &m->tasks->blocks[pid / 1024];
+	block = &m->tasks[pid / 1024];
 	if (!*block)
 		*block = calloc(1024, sizeof(**block));
 	if (!*block)
@@ -36,8 +30,8 @@ static int tasks_text(const struct pft_machine *m)
 	struct buf text = { 0 };
 	int ret;
 
-	for (unsigned int i = 0; i < PID_BLOCKS * 1024; i++) {
-		char(*block)[16] = m->tasks->blocks[i / 1024];
+	for (unsigned int i = 0; i < ARRAY_SIZE(m->tasks) * 1024; i++) {
+		char(*block)[16] = m->tasks[i / 1024];
 
 		if (!block)
 			i += 1023;
@@ -116,9 +110,8 @@ struct pft_machine *pft_machine(struct pft *p, uint32_t id, int *ret)
 	free(dir);
 	if (*ret)
 		return NULL;
-	m->tasks = calloc(1, sizeof(*m->tasks));
 	/* the top buffer comes first in a file */
-	*ret = m->tasks ? add_buffer(m, "", "host", &m->top) ?: import_begin(m->spool) : -ENOMEM;
+	*ret = add_buffer(m, "", "host", &m->top) ?: import_begin(m->spool);
 	return *ret ? NULL : m;
 }
 
@@ -380,9 +373,8 @@ void pft_machine_free(struct pft_machine *m)
 	}
 	buffer_free(m->top);
 	buffer_free(m->hyp);
-	for (size_t i = 0; m->tasks && i < PID_BLOCKS; i++)
-		free(m->tasks->blocks[i]);
-	free(m->tasks);
+	for (size_t i = 0; i < ARRAY_SIZE(m->tasks); i++)
+		free(m->tasks[i]);
 	pft_kinds_release(&m->kinds);
 	buf_release(&m->symbols);
 	if (m->spool)

@@ -20,6 +20,7 @@
 #define PFT_PAGE	4096	    /* bytes, of the file's pages */
 #define PFT_PACKET_MAX	(64u << 20) /* bytes, unpacked; Perfetto's own are below 1 MiB */
 #define PFT_BUNDLE_MAX	(1u << 20)  /* events of a bundle; Perfetto's have some thousand */
+#define PFT_TASK_BLOCKS 4096	    /* of 1024 tasks: PID_MAX_LIMIT */
 #define PFT_SYMBOLS_MAX (32u << 20) /* bytes of symbols' names */
 
 enum { PFT_SCHED_SWITCH = 4, PFT_SCHED_WAKING = 20 }; /* in FtraceEvent */
@@ -139,8 +140,6 @@ struct pft_source {
 	struct pft_stats *stats;   /* by CPU; NULL: it had none */
 };
 
-struct pft_task_names; /* opaque */
-
 struct pft_machine {
 	uint32_t id;
 	char *name; /* NULL: unknown */
@@ -151,7 +150,7 @@ struct pft_machine {
 	struct pft_source sources[PFT_SOURCES];
 	struct pft_buffer *top, *hyp; /* hyp: NULL until it has events */
 	size_t n_sources, n_hosts, n_buffers;
-	struct pft_task_names *tasks;
+	char (*tasks[PFT_TASK_BLOCKS])[16]; /* names of 1024 each */
 	struct buf symbols;
 	uint64_t n_symbols;    /* restarts of their numbers */
 	uint64_t sched_buffer; /* the one with sched_switch */
