@@ -23,6 +23,20 @@ static inline uint8_t *pb_varint(uint8_t *at, uint64_t v)
 	return at;
 }
 
+/* A number without a tag; zigzag: one of either sign, of which small ones are short. */
+static inline void pb_put_varint(struct buf *b, uint64_t v)
+{
+	uint8_t *at = buf_room(b, PB_VARINT_MAX);
+
+	if (at)
+		b->len = (size_t)(pb_varint(at, v) - b->data);
+}
+
+static inline void pb_put_zigzag(struct buf *b, int64_t v)
+{
+	pb_put_varint(b, (uint64_t)v << 1 ^ -(uint64_t)(v < 0));
+}
+
 /* The head of n bytes; a number; at most 2 * PB_VARINT_MAX bytes each. */
 static inline uint8_t *pb_head(uint8_t *at, unsigned int field, size_t n)
 {

@@ -232,8 +232,8 @@ static void parquet_chunk_meta_put(struct thrift *t, const struct parquet_column
 	thrift_begin(t);
 	thrift_i32(t, 1, c->type);
 	thrift_list(t, 2, THRIFT_I32, 2);
-	thrift_zigzag(t->out, k->encoding);
-	thrift_zigzag(t->out, ENCODING_RLE);
+	pb_put_zigzag(t->out, k->encoding);
+	pb_put_zigzag(t->out, ENCODING_RLE);
 	if (c->group)
 		path[n++] = c->group;
 	path[n++] = c->name;

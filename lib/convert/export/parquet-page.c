@@ -40,7 +40,7 @@ void parquet_packers_release(struct pool *packers)
 void parquet_levels_flush(struct parquet_levels *l)
 {
 	if (l->n) {
-		thrift_varint(&l->runs, l->n << 1);
+		pb_put_varint(&l->runs, l->n << 1);
 		buf_add(&l->runs, &l->level, 1);
 	}
 	l->n = 0;
@@ -120,10 +120,10 @@ static bool deltas_put(struct buf *out, const uint64_t *v, size_t n)
 		falls += v[i] < v[i - 1];
 	if (4 * falls >= n)
 		return false;
-	thrift_varint(out, DELTAS);
-	thrift_varint(out, 4);
-	thrift_varint(out, n);
-	thrift_zigzag(out, (int64_t)v[0]);
+	pb_put_varint(out, DELTAS);
+	pb_put_varint(out, 4);
+	pb_put_varint(out, n);
+	pb_put_zigzag(out, (int64_t)v[0]);
 	for (size_t i = 1; i < n; i += DELTAS) {
 		size_t count = n - i < DELTAS ? n - i : DELTAS;
 		uint64_t d[DELTAS] = { 0 }, all[4] = { 0 };
@@ -141,7 +141,7 @@ static bool deltas_put(struct buf *out, const uint64_t *v, size_t n)
 		}
 		for (size_t k = 0; k < ARRAY_SIZE(widths); k++)
 			widths[k] = (uint8_t)(all[k] ? 64 - __builtin_clzll(all[k]) : 0);
-		thrift_zigzag(out, least);
+		pb_put_zigzag(out, least);
 		buf_add(out, widths, sizeof(widths));
 		p.to = buf_room(out, sizeof(d));
 		if (!p.to || out->len > most)
@@ -298,7 +298,7 @@ static int chunk_pack(struct parquet_chunk *k, const struct parquet_column *c, s
 		while (n_words > 1ull << width)
 			width++;
 		buf_add(body, &width, 1);
-		thrift_varint(body, (k->n_values + 7) / 8 << 1 | 1);
+		pb_put_varint(body, (k->n_values + 7) / 8 << 1 | 1);
 	}
 	begin = body->len;
 	if (n_words || c->type == PARQUET_BOOL) {

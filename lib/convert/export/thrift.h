@@ -6,7 +6,8 @@
 
 /*
  * Thrift's compact protocol, as much of it as Parquet's metadata needs, written field by field into a buf;
- * its specification is part of https://github.com/apache/thrift. Out of memory the buf is bad.
+ * its specification is part of https://github.com/apache/thrift. Numbers are protobuf's. Out of memory the
+ * buf is bad.
  */
 enum thrift_type { THRIFT_I32 = 5, THRIFT_I64 = 6, THRIFT_BYTES = 8, THRIFT_LIST = 9, THRIFT_STRUCT = 12 };
 
@@ -17,20 +18,6 @@ struct thrift {
 	unsigned int deep;
 	uint8_t last[THRIFT_DEEP]; /* of each struct, the field that was written last */
 };
-
-/* A number without a field's header: lists' lengths, and levels in Parquet's pages, are such. */
-static inline void thrift_varint(struct buf *b, uint64_t v)
-{
-	uint8_t *at = buf_room(b, PB_VARINT_MAX);
-
-	if (at)
-		b->len = (size_t)(pb_varint(at, v) - b->data);
-}
-
-static inline void thrift_zigzag(struct buf *b, int64_t v)
-{
-	thrift_varint(b, (uint64_t)v << 1 ^ -(uint64_t)(v < 0));
-}
 
 /* The head of a field. Fields of a struct come in the order of their numbers, all below 16. */
 static inline void thrift_field(struct thrift *t, uint8_t field, enum thrift_type type)
@@ -44,19 +31,19 @@ static inline void thrift_field(struct thrift *t, uint8_t field, enum thrift_typ
 static inline void thrift_i32(struct thrift *t, uint8_t field, int32_t v)
 {
 	thrift_field(t, field, THRIFT_I32);
-	thrift_zigzag(t->out, v);
+	pb_put_zigzag(t->out, v);
 }
 
 static inline void thrift_i64(struct thrift *t, uint8_t field, int64_t v)
 {
 	thrift_field(t, field, THRIFT_I64);
-	thrift_zigzag(t->out, v);
+	pb_put_zigzag(t->out, v);
 }
 
 /* An item of a list of texts, too. */
 static inline void thrift_text(struct buf *b, const void *data, size_t n)
 {
-	thrift_varint(b, n);
+	pb_put_varint(b, n);
 	buf_add(b, data, n);
 }
 
@@ -74,7 +61,7 @@ static inline void thrift_list(struct thrift *t, uint8_t field, enum thrift_type
 	thrift_field(t, field, THRIFT_LIST);
 	buf_add(t->out, &byte, 1);
 	if (n >= 15)
-		thrift_varint(t->out, n);
+		pb_put_varint(t->out, n);
 }
 
 /* The item of a list, or the struct behind thrift_field(). */

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include "base/files.h"
+#include "base/protobuf.h"
 #include "file/dat/options.h"
 #include "convert/view/view-priv.h"
 
@@ -11,14 +12,7 @@ extern const char view_page_html[]; /* page/, put together by the Makefile */
 
 #define VIEW_DATA_MARK "@DATA@"
 
-/* A number in groups of 7 bits, the lowest first; all groups but the last have the highest bit set. */
-static void view_number(struct buf *out, uint64_t n)
-{
-	for (; n >= 0x80; n >>= 7)
-		buf_add(out, &(uint8_t){ (uint8_t)(n | 0x80) }, 1);
-	buf_add(out, &(uint8_t){ (uint8_t)n }, 1);
-}
-
+/* Columns of numbers, as protobuf writes them. */
 enum {
 	COLUMN_GAP,
 	COLUMN_DURATION,
@@ -38,7 +32,7 @@ static uint32_t column_number(uint32_t n)
 
 static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 {
-	uint64_t at = v->from, gap;
+	uint64_t at = v->from;
 	uint32_t bucket = 0;
 
 	for (size_t i = 0; i < v->n_spans; i++) {
@@ -46,14 +40,12 @@ static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 
 		if (i && s->lane != s[-1].lane)
 			at = v->from;
-		/* may be negative: then it is twice its amount less one, else twice itself */
-		gap = s->from - at;
-		view_number(&columns[COLUMN_GAP], gap >> 63 ? ~(gap << 1) : gap << 1);
-		view_number(&columns[COLUMN_DURATION], s->to - s->from);
-		view_number(&columns[COLUMN_LABEL], s->label);
-		view_number(&columns[COLUMN_FROM_BOUND], column_number(s->from_bound));
-		view_number(&columns[COLUMN_TO_BOUND], column_number(s->to_bound));
-		view_number(&columns[COLUMN_CPU], column_number(s->cpu));
+		pb_put_zigzag(&columns[COLUMN_GAP], (int64_t)(s->from - at)); /* may be negative */
+		pb_put_varint(&columns[COLUMN_DURATION], s->to - s->from);
+		pb_put_varint(&columns[COLUMN_LABEL], s->label);
+		pb_put_varint(&columns[COLUMN_FROM_BOUND], column_number(s->from_bound));
+		pb_put_varint(&columns[COLUMN_TO_BOUND], column_number(s->to_bound));
+		pb_put_varint(&columns[COLUMN_CPU], column_number(s->cpu));
 		at = s->to;
 	}
 	for (size_t i = 0; i < v->n_cells; i++) {
@@ -61,10 +53,10 @@ static void view_columns(const struct view *v, struct buf columns[VIEW_COLUMNS])
 
 		if (i && c->lane != c[-1].lane)
 			bucket = 0;
-		view_number(&columns[COLUMN_BUCKET], c->bucket - bucket);
-		view_number(&columns[COLUMN_CELL_LABEL], c->label);
-		view_number(&columns[COLUMN_CELL_NS], c->ns);
-		view_number(&columns[COLUMN_CELL_N], c->n);
+		pb_put_varint(&columns[COLUMN_BUCKET], c->bucket - bucket);
+		pb_put_varint(&columns[COLUMN_CELL_LABEL], c->label);
+		pb_put_varint(&columns[COLUMN_CELL_NS], c->ns);
+		pb_put_varint(&columns[COLUMN_CELL_N], c->n);
 		bucket = c->bucket;
 	}
 }
