@@ -124,7 +124,7 @@ struct flame_counts {
 	bool graph_without_switches; /* functions have times, and no sched_switch shows when tasks slept */
 };
 
-/* Joins a reading, which outlives it. -EINVAL: the filter (logged); -ENOMEM. */
+/* Joins a reading, which outlives it. *out is to be closed always. -EINVAL: the filter (logged); -ENOMEM. */
 int flame_join(struct flame **out, struct reading *r, const struct flame_opts *opts, const struct log *log);
 void flame_close(struct flame *f);
 /* After reading_run(). -ENOMEM. */

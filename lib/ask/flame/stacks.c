@@ -288,7 +288,7 @@ static int flame_open_inputs(struct flame *f, const struct inputs *in)
 
 int flame_join(struct flame **out, struct reading *r, const struct flame_opts *opts, const struct log *log)
 {
-	struct flame *f = calloc(1, sizeof(*f));
+	struct flame *f = *out = calloc(1, sizeof(*f));
 	int ret = 0;
 
 	if (!f)
@@ -308,10 +308,8 @@ int flame_join(struct flame **out, struct reading *r, const struct flame_opts *o
 		ret = reading_markers(r);
 	else if (!ret && opts->states)
 		ret = reading_states(r, STATES_VCPUS, state_totals_span, &f->totals);
-	if (ret) {
-		flame_close(f);
+	if (ret)
 		return ret;
-	}
 	for (size_t i = 0; i < f->n_streams; i++)
 		f->streams[i].match = !opts->behind; /* nothing comes before its first record */
 	f->spans = opts->spans ? r->markers : NULL;
@@ -327,7 +325,6 @@ int flame_join(struct flame **out, struct reading *r, const struct flame_opts *o
 						.work = flame_items_work,
 						.after = flame_after,
 						.release = flame_items_free });
-	*out = f;
 	return 0;
 }
 

@@ -485,19 +485,14 @@ int chain_end(struct chain *c)
 
 int chain_open(struct chain **out, size_t n_points, uint64_t reach, const struct chain_results *to)
 {
-	struct chain *c = calloc(1, sizeof(*c));
+	struct chain *c = *out = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	*c = (struct chain){ .to = *to, .n_points = n_points, .reach = reach };
 	if (reach)
 		c->held = malloc(HELD_MAX * sizeof(*c->held));
-	if (reach && !c->held) {
-		chain_close(c);
-		return -ENOMEM;
-	}
-	*out = c;
-	return 0;
+	return reach && !c->held ? -ENOMEM : 0;
 }
 
 void chain_close(struct chain *c)

@@ -89,8 +89,8 @@ struct chain_results {
 struct chain; /* opaque */
 
 /*
- * reach: the greatest bound that is known, ns; 0 where all events of a key are of one machine. -ENOMEM.
- * chain_close takes NULL.
+ * reach: the greatest bound that is known, ns; 0 where all events of a key are of one machine. *out is to be
+ * closed in any case. -ENOMEM.
  */
 int chain_open(struct chain **out, size_t n_points, uint64_t reach, const struct chain_results *to);
 void chain_close(struct chain *c);

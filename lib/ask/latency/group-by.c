@@ -90,7 +90,7 @@ uint32_t vcpu_map_vcpu(const struct vcpu_map *w, size_t input, int64_t tid, uint
 
 int vcpu_map_open(struct vcpu_map **out, const struct inputs *in)
 {
-	struct vcpu_map *w = calloc(1, sizeof(*w));
+	struct vcpu_map *w = *out = calloc(1, sizeof(*w));
 	int ret;
 
 	if (!w)
@@ -105,10 +105,6 @@ int vcpu_map_open(struct vcpu_map **out, const struct inputs *in)
 		ret = in->v[i].guest ? vcpu_map_add(w, in->v[i].machine, in->v[i].trace_id, &w->v[i].guest)
 				     : 0;
 	}
-	if (ret)
-		vcpu_map_close(w);
-	else
-		*out = w;
 	return ret;
 }
 

@@ -409,7 +409,7 @@ struct latency_result latency_result(const struct latency *l)
 int latency_open(struct latency **out, const struct inputs *in, const struct latency_plan *plan,
 		 const struct log *log)
 {
-	struct latency *l = calloc(1, sizeof(*l));
+	struct latency *l = *out = calloc(1, sizeof(*l));
 	int ret;
 
 	if (!l)
@@ -419,13 +419,9 @@ int latency_open(struct latency **out, const struct inputs *in, const struct lat
 	l->points = SIZE_MAX;
 	l->rows.worst = calloc(plan->worst + 1, sizeof(*l->rows.worst));
 	ret = l->rows.worst ? vcpu_map_open(&l->vcpus, in) ?: latency_terms_open(l, log) : -ENOMEM;
-	if (ret) {
-		latency_close(l);
-		return ret;
-	}
-	latency_join(l, l);
-	*out = l;
-	return 0;
+	if (!ret)
+		latency_join(l, l);
+	return ret;
 }
 
 int latency_begin(struct latency **out, struct latency **first, const struct inputs *in,

@@ -50,7 +50,7 @@ struct vcpu_map; /* opaque */
 
 #define VCPU_MAP_NOBODY UINT32_MAX
 
-/* in: loaded, and outlives it. -ENOMEM. vcpu_map_close takes NULL. */
+/* in: loaded, and outlives it. *out is to be closed in any case. -ENOMEM. */
 int vcpu_map_open(struct vcpu_map **out, const struct inputs *in);
 void vcpu_map_close(struct vcpu_map *w);
 /* The guest whose file that is; VCPU_MAP_NOBODY: it is a host's. */
@@ -199,8 +199,8 @@ struct queue {
 struct latency; /* opaque */
 
 /*
- * in: loaded, and outlives it, as does the plan with its texts. -EINVAL: an event or field is not there
- * (logged); -ENOMEM. latency_close takes NULL.
+ * in: loaded, and outlives it, as does the plan with its texts. *out is to be closed in any case. -EINVAL: an
+ * event or field is not there (logged); -ENOMEM.
  */
 int latency_open(struct latency **out, const struct inputs *in, const struct latency_plan *plan,
 		 const struct log *log);

@@ -216,7 +216,7 @@ struct path_reading;
 
 /*
  * in, t: outlive it. Rows are kept for three times `within`, so that moments of twice that time have theirs,
- * but at most max (0: PATH_ROWS_MAX). path_reading_close takes NULL. -ENOMEM.
+ * but at most max (0: PATH_ROWS_MAX). *out is to be closed in any case. -ENOMEM.
  */
 int path_reading_open(struct path_reading **out, const struct inputs *in, struct timeline *t, uint64_t within,
 		      size_t max);

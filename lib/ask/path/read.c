@@ -438,19 +438,13 @@ static const struct path_ask path_ask_later = { .time = UINT64_MAX, .input = SIZ
 int path_reading_open(struct path_reading **out, const struct inputs *in, struct timeline *t, uint64_t within,
 		      size_t max)
 {
-	struct path_reading *r = calloc(1, sizeof(*r));
-	int ret;
+	struct path_reading *r = *out = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
 	*r = (struct path_reading){ .in = in, .t = t, .ask = &path_ask_later, .f = &r->own, .joins = true };
 	r->own.window = (struct path_window){ .within = PATH_KEPT * within, .max = max };
-	ret = path_reading_begin(r, NULL);
-	if (ret)
-		path_reading_close(r);
-	else
-		*out = r;
-	return ret;
+	return path_reading_begin(r, NULL);
 }
 
 void path_reading_close(struct path_reading *r)

@@ -6,7 +6,7 @@
 int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset)
 {
 	static const unsigned int kinds[] = { WHY_OTHERS, STATE_UNKNOWN, WHY_UNDECIDED, WHY_LOST };
-	struct why *w = calloc(1, sizeof(*w));
+	struct why *w = *out = calloc(1, sizeof(*w));
 	int ret = 0;
 
 	if (!w)
@@ -17,10 +17,6 @@ int why_open(struct why **out, const struct inputs *in, const struct latency_pre
 
 		ret = why_cause_of(w, &cause) == i ? 0 : -ENOMEM;
 	}
-	if (ret)
-		why_close(w);
-	else
-		*out = w;
 	return ret;
 }
 

@@ -79,7 +79,7 @@ struct why_comparison {
 
 struct why; /* opaque */
 
-/* in: loaded, and outlives it. preset: NULL of --from and --to. -ENOMEM. why_close takes NULL. */
+/* in: loaded, and outlives it. preset: NULL of --from and --to. *out is to be closed in any case. -ENOMEM. */
 int why_open(struct why **out, const struct inputs *in, const struct latency_preset *preset);
 void why_close(struct why *w);
 /* A plan's `each`; ctx: struct why. -ENOMEM. */
