@@ -141,7 +141,9 @@ void sql_close(struct sql *s)
 	sqlite3_close(s->db);
 	sql_hyp_close(s);
 	arena_release(&s->args.texts);
-	sql_records_release(s);
+	for (size_t i = 0; s->readers && i < s->n_streams; i++)
+		sql_scan_close(&s->readers[i]);
+	free(s->readers);
 	sql_tasks_free(&s->saved);
 	print_close(s->print);
 	steps_close(s->steps);

@@ -248,11 +248,3 @@ int sql_record(struct sql *s, size_t stream, uint64_t record, struct sql_scan **
 	}
 	return ret;
 }
-
-void sql_records_release(struct sql *s)
-{
-	for (size_t i = 0; s->readers && i < s->n_streams; i++)
-		sql_scan_close(&s->readers[i]);
-	free(s->readers);
-	s->readers = NULL;
-}

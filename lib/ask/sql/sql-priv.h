@@ -427,7 +427,6 @@ int sql_streams_find(struct sql *s);
 /* 1: (*c)->m, good until the next call for the same stream, from which sql_scan_next() leads on; 0: there is
  * none. Quickest when asked in order. */
 int sql_record(struct sql *s, size_t stream, uint64_t record, struct sql_scan **c);
-void sql_records_release(struct sql *s);
 
 /* ---- events by counts: counted.c ------------------------------------------------------------- */
 
