@@ -486,7 +486,9 @@ out:
 	windows_release(&p);
 	free(p.map);
 	free(p.slices);
-	sweeper_release(&p.sweeper);
+	free(p.sweeper.lows);
+	free(p.sweeper.highs);
+	free(p.sweeper.scratch);
 	if (ret)
 		sync_result_release(out);
 	return ret;

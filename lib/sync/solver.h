@@ -86,7 +86,6 @@ uint64_t thread_distance(const struct thread *t, uint64_t time);
  * high by the map. 0, -ENOMEM, or -ERANGE: more than 4 s of them.
  */
 int sweep_slice(struct problem *p, struct slice *s, int64_t low, int64_t high);
-void sweeper_release(struct sweeper *w);
 /* Index of the first event not before `time`. */
 size_t cpu_lower(const struct sync_cpu *c, uint64_t time);
 /* Events of all CPUs in [t0, t1). */

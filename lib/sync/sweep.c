@@ -11,14 +11,6 @@
 #define RADIX_MIN   96		     /* fewer sort faster by comparing */
 #define WIDTH_LIMIT (UINT32_MAX - 1) /* end points are kept in 32 bits */
 
-void sweeper_release(struct sweeper *w)
-{
-	free(w->lows);
-	free(w->highs);
-	free(w->scratch);
-	*w = (struct sweeper){ 0 };
-}
-
 static int sweeper_grow(struct sweeper *w)
 {
 	size_t cap = w->cap ? w->cap * 2 : 4096;
