@@ -2,11 +2,9 @@
 /* Events as words of a command line, and their ids in a file. */
 #include "ask/latency/latency.h"
 
-#define EVENT_NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-
 static bool event_name_fits(const char *name)
 {
-	return !name || (*name && !name[strspn(name, EVENT_NAME_CHARS)]);
+	return !name || (*name && !name[word_len(name, SIZE_MAX, "-")]);
 }
 
 int event_words_parse(struct event_words *e, const char *text, char *why, size_t size)

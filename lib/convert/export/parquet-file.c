@@ -378,8 +378,6 @@ void parquet_file_release(struct parquet_file *f)
 
 void parquet_dir(struct buf *b, const char *key, const char *name, unsigned int id)
 {
-	/* engines and shells take no other of ASCII's for itself everywhere */
-	static const char bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
 	/* engines take these for null */
 	bool null = name && (!strcmp(name, PARQUET_NULL) || !strcasecmp(name, "null"));
 	const uint8_t *u = (const uint8_t *)(name ?: "");
@@ -389,14 +387,17 @@ void parquet_dir(struct buf *b, const char *key, const char *name, unsigned int 
 	begin = b->len;
 	if (!name)
 		buf_addstr(b, PARQUET_NULL);
-	/* each character itself, or each of its bytes as %XX; what is no UTF-8 is U+FFFD */
+	/*
+	 * Each character itself, or each of its bytes as %XX, as engines and shells take few of ASCII's for
+	 * themselves everywhere; what is no UTF-8 is U+FFFD.
+	 */
 	while (*u && b->len - begin < PARQUET_DIR_MAX && !b->bad) {
 		size_t left = strlen((const char *)u), n = utf8_len(u, left);
 
 		if (!n)
 			buf_addstr(b, "\xef\xbf\xbd");
 		else if (!null &&
-			 (n == 1 ? memchr(bytes, *u, sizeof(bytes) - 1) != NULL : !escape_control(u, left)))
+			 (n == 1 ? word_len((const char *)u, 1, "-.") == 1 : !escape_control(u, left)))
 			buf_add(b, u, n);
 		else
 			for (size_t i = 0; i < n; i++)
