@@ -467,15 +467,6 @@ static int ctf_input_join(struct ctf_export *x, size_t input)
 	return ret;
 }
 
-/* Not a plugin of a user's directories or of the environment's: code is loaded. */
-static int ctf_plugins_find(struct ctf_export *x, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (bt_plugin_find("ctf", BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &x->plugins[i]))
-			return log_fail(x->log, -ENOENT, "babeltrace2's plugin ctf is not installed");
-	return 0;
-}
-
 int export_ctf(struct export_job *job, const char *dir, const struct log *log)
 {
 	struct ctf_export x = { .job = job,
@@ -488,7 +479,11 @@ int export_ctf(struct export_job *job, const char *dir, const struct log *log)
 	if (ret)
 		return ret;
 	x.plugins = calloc(n + 1, sizeof(*x.plugins));
-	ret = x.plugins ? ctf_plugins_find(&x, n) : -ENOMEM;
+	ret = x.plugins ? 0 : -ENOMEM;
+	/* not a plugin of a user's directories or of the environment's: code is loaded */
+	for (size_t i = 0; i < n && !ret; i++)
+		if (bt_plugin_find("ctf", BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &x.plugins[i]))
+			ret = log_fail(log, -ENOENT, "babeltrace2's plugin ctf is not installed");
 	if (!ret && n)
 		workers_share(n, ctf_worker, &x);
 	ret = ret ?: x.ret;
