@@ -91,7 +91,6 @@ struct view {
 
 /* Collecting: view-spans.c. Calls return 0 or -ENOMEM. */
 
-void view_open(struct view *v, uint64_t from, uint64_t to);
 void view_release(struct view *v);
 /* The bucket of a time. */
 uint64_t view_bucket(const struct view *v, uint64_t ts);

@@ -217,8 +217,12 @@ int view_join(struct view_reader **out, const struct view_job *job)
 
 	if (ret)
 		return ret;
-	*r = (struct view_reader){ .job = job, .of = of, .view.full = job->full };
-	view_open(&r->view, from, to);
+	to = to > from ? to : from + 1;
+	*r = (struct view_reader){ .job = job,
+				   .of = of,
+				   .view = { .full = job->full, .from = from, .to = to } };
+	r->view.width = (to - from) / VIEW_BUCKETS + 1;
+	view_word_of(&r->view, ""); /* its number is 0 */
 	r->streams = calloc(merge_streams(m) + 1, sizeof(*r->streams));
 	r->view.rates = calloc((of->in->n + 1) * VIEW_BUCKETS, sizeof(*r->view.rates));
 	if (!r->streams || !r->view.rates)

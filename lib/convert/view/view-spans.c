@@ -3,14 +3,6 @@
 
 #include "convert/view/view-priv.h"
 
-void view_open(struct view *v, uint64_t from, uint64_t to)
-{
-	v->from = from;
-	v->to = to > from ? to : from + 1;
-	v->width = (v->to - v->from) / VIEW_BUCKETS + 1;
-	view_word_of(v, "");
-}
-
 void view_release(struct view *v)
 {
 	arena_release(&v->texts);
