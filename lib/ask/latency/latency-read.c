@@ -155,8 +155,7 @@ static int latency_terms_open(struct latency *l, const struct log *log)
 			return -ENOMEM;
 		for (size_t k = 0; k < l->plan->n_terms && !ret; k++)
 			ret = latency_add_term(l, i, k, log);
-		if (v->n)
-			qsort(v->v, v->n, sizeof(*v->v), latency_compare);
+		array_sort(v->v, v->n, sizeof(*v->v), latency_compare);
 		for (size_t k = v->n; k-- > 0 && !ret;)
 			v->first[v->v[k].id] = (uint32_t)k + 1;
 		/* filters ask for tasks' names: libtraceevent sorts them when the first is asked for */

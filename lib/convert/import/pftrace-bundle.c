@@ -271,8 +271,7 @@ static int bundle_write(struct bundle *b)
 		c = pft_cpu(b->m, b->s, b->s->is_hyp && !b->s->buffer, (unsigned int)b->cpu, &ret);
 		return c ? page_write_lost(&c->w, 0) : ret;
 	}
-	if (b->n)
-		qsort(v, b->n, sizeof(*v), item_order);
+	array_sort(v, b->n, sizeof(*v), item_order);
 	for (size_t i = 0; i < b->n && !ret; i++) {
 		ret = v[i].compact
 			      ? compact_event(b, &v[i])

@@ -311,8 +311,7 @@ static int formats_text(struct pft_machine *m)
 	struct buf all = { 0 };
 	int ret;
 
-	if (m->kinds.n)
-		qsort(m->kinds.v, m->kinds.n, sizeof(struct pft_kind *), kind_order);
+	array_sort(m->kinds.v, m->kinds.n, sizeof(struct pft_kind *), kind_order);
 	for (size_t i = 0; i < m->kinds.n; i++) {
 		struct buf text = { 0 };
 
