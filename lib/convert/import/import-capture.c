@@ -330,15 +330,13 @@ static int each_text_line(const struct job *j, int (*line)(void *ctx, const char
 /* ctx: the number of CPUs, one more than the highest of the lines, which begin with "[003]". */
 static int count_line(void *ctx, const char *text, size_t len)
 {
-	unsigned int *n_cpus = ctx, cpu = 0;
-	size_t i = 1;
+	struct cursor c = cursor_at(text, len);
+	unsigned int *n_cpus = ctx;
+	uint64_t cpu = 0;
+	size_t digits = cursor_accept(&c, '[') ? cursor_decimal(&c, &cpu) : 0;
 
-	if (!len || *text != '[')
-		return 0;
-	for (; i < len && i <= 5 && text[i] >= '0' && text[i] <= '9'; i++)
-		cpu = cpu * 10 + (unsigned int)(text[i] - '0');
-	if (i > 1 && i < len && text[i] == ']' && cpu < CPUS_MAX && cpu >= *n_cpus)
-		*n_cpus = cpu + 1;
+	if (digits && digits <= 5 && cursor_accept(&c, ']') && cpu < CPUS_MAX && cpu >= *n_cpus)
+		*n_cpus = (unsigned int)cpu + 1;
 	return 0;
 }
 
