@@ -243,13 +243,6 @@ void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream)
 	*f = (struct sql_feed){ .sql = s, .stream = stream, .room = room };
 }
 
-void sql_feed_end(struct sql_feed *f)
-{
-	sql_scan_close(&f->scan);
-	free(f->room);
-	*f = (struct sql_feed){ 0 };
-}
-
 int sql_feed_more(struct sql_feed *f, const struct sql_want *w)
 {
 	const struct sql_pieces *p = f->sql->hyp->store ? &f->sql->hyp->store[f->stream] : NULL;

@@ -92,8 +92,10 @@ static void sql_span_close(struct sql_cursor *cursor)
 {
 	struct sql_span_cursor *c = (struct sql_span_cursor *)cursor;
 
-	for (size_t i = 0; i < c->n_feeds; i++)
-		sql_feed_end(&c->feeds[i]);
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		sql_scan_close(&c->feeds[i].scan);
+		free(c->feeds[i].room);
+	}
 	free(c->feeds);
 	sql_scan_close(&c->scan);
 	free(c->streams);

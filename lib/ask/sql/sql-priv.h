@@ -528,6 +528,5 @@ int sql_hyp_load(struct sql *s);
 void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream);
 /* The next piece, of which some may lie in that range: 1; 0: the end. */
 int sql_feed_more(struct sql_feed *f, const struct sql_want *w);
-void sql_feed_end(struct sql_feed *f);
 
 #endif
