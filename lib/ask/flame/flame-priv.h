@@ -220,7 +220,6 @@ struct flame_task *flame_task_find(struct flame *f, uint32_t input, int32_t pid,
 struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu);
 /* True if a name is wanted: none is listed, or a wildcard of the list has it. */
 bool flame_listed(const struct strlist *l, const char *name);
-void flame_tasks_release(struct flame *f);
 /* Adds to a frame of a task, or to what is left out of idle ones. */
 void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, enum flame_weight w,
 		 uint64_t n);

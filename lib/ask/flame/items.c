@@ -410,17 +410,6 @@ struct flame_task *flame_task_hyp(struct flame *f, uint32_t input, uint32_t cpu)
 	return t;
 }
 
-void flame_tasks_release(struct flame *f)
-{
-	for (size_t i = 0; i < f->n_tasks; i++) {
-		free(f->tasks[i]->calls);
-		free(f->tasks[i]->places);
-		free(f->tasks[i]);
-	}
-	free(f->tasks);
-	map_release(&f->by_key);
-}
-
 void flame_count(struct flame *f, const struct flame_task *t, uint32_t frame, enum flame_weight w, uint64_t n)
 {
 	if (t->skip)

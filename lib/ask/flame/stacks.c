@@ -341,8 +341,14 @@ void flame_close(struct flame *f)
 	}
 	for (size_t i = 0; f->streams && i < f->n_streams; i++)
 		free(f->streams[i].names);
+	for (size_t i = 0; i < f->n_tasks; i++) {
+		free(f->tasks[i]->calls);
+		free(f->tasks[i]->places);
+		free(f->tasks[i]);
+	}
+	free(f->tasks);
+	map_release(&f->by_key);
 	state_totals_release(&f->totals);
-	flame_tasks_release(f);
 	flame_tree_free(f->tree);
 	buf_release(&f->text);
 	free(f->streams);
