@@ -133,7 +133,6 @@ bool ports_offer(struct ports *p, uint32_t number, int fd)
 struct stream {
 	struct streams *all;
 	pthread_t thread;
-	bool running;
 	uint32_t cpu; /* from n_cpus on: of samples */
 	int sock, raw, pipe[2];
 	uint8_t *page;
@@ -148,7 +147,7 @@ struct streams {
 	const struct serving *serving;
 	int finish_fd; /* readable: tracing is off */
 	atomic_bool finishing;
-	uint32_t n;
+	uint32_t n; /* those that have a thread */
 	struct stream v[];
 };
 
@@ -350,12 +349,11 @@ int streams_start(struct streams **out, const struct serving *serving)
 	s->serving = serving;
 	s->finish_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	ret = s->finish_fd < 0 ? -errno : 0;
-	for (; s->n < serving->n_streams && !ret; s->n++) {
+	for (; s->n < serving->n_streams && !ret; s->n += !ret) {
 		struct stream *one = &s->v[s->n];
 
 		*one = (struct stream){ .all = s, .cpu = s->n, .sock = -1, .raw = -1, .pipe = { -1, -1 } };
 		ret = thread_start(&one->thread, stream_thread, one);
-		one->running = !ret;
 	}
 	*out = s;
 	return ret;
@@ -368,10 +366,7 @@ int streams_finish(struct streams *s)
 	atomic_store(&s->finishing, true);
 	eventfd_write(s->finish_fd, 1);
 	for (uint32_t i = 0; i < s->n; i++) {
-		if (!s->v[i].running)
-			continue;
 		pthread_join(s->v[i].thread, NULL);
-		s->v[i].running = false;
 		if (!s->v[i].ret)
 			continue;
 		log_debug(s->serving->log, "cpu %u: %s", i, strerror(-s->v[i].ret));
