@@ -86,7 +86,7 @@ int page_reader_init(struct page_reader *r, const struct page_layout *layout, co
 {
 	const uint8_t *p = page;
 	uint32_t commit, used;
-	struct cursor rest, c;
+	struct cursor rest;
 
 	if (len < layout->data_offset)
 		return -EBADMSG;
@@ -94,8 +94,7 @@ int page_reader_init(struct page_reader *r, const struct page_layout *layout, co
 	 * The kernel adds its flags to the commit word as signed ints, so the upper half
 	 * of a 64-bit word may be all ones: only the lower half counts.
 	 */
-	c = cursor_at(p + layout->commit_offset, layout->commit_size);
-	commit = layout->commit_size == 8 ? (uint32_t)cursor_u64(&c) : cursor_u32(&c);
+	memcpy(&commit, p + layout->commit_offset, sizeof(commit));
 	used = commit & COMMIT_MASK;
 	if (used > len - layout->data_offset)
 		return -EBADMSG;
@@ -127,10 +126,7 @@ void page_set_commit(const struct page_layout *l, void *page, uint32_t commit)
 {
 	uint64_t word = commit;
 
-	if (l->commit_size == 8)
-		memcpy((uint8_t *)page + l->commit_offset, &word, sizeof(word));
-	else
-		memcpy((uint8_t *)page + l->commit_offset, &commit, sizeof(commit));
+	memcpy((uint8_t *)page + l->commit_offset, &word, l->commit_size);
 }
 
 void page_mark_missed(const struct page_layout *l, void *page)
