@@ -266,10 +266,7 @@ void offset_guest_encode(const struct offset_guest *g, struct buf *out)
 	buf_add(out, g->name, strlen(g->name) + 1);
 	buf_add(out, &g->trace_id, sizeof(g->trace_id));
 	buf_add(out, &g->n, sizeof(g->n));
-	for (uint32_t i = 0; i < g->n; i++) {
-		buf_add(out, &g->vcpus[i].cpu, 4);
-		buf_add(out, &g->vcpus[i].pid, 4);
-	}
+	buf_add(out, g->vcpus, g->n * sizeof(*g->vcpus));
 }
 
 int offset_guest_decode(const void *data, size_t len, struct offset_guest *g)
@@ -281,16 +278,13 @@ int offset_guest_decode(const void *data, size_t len, struct offset_guest *g)
 	*g = (struct offset_guest){ 0 };
 	g->trace_id = cursor_u64(&c);
 	g->n = cursor_u32(&c);
-	ret = c.bad || g->n > cursor_left(&c) / 8 ? -EBADMSG : 0;
+	ret = c.bad || g->n > cursor_left(&c) / sizeof(*g->vcpus) ? -EBADMSG : 0;
 	g->name = ret ? NULL : strdup(name);
 	g->vcpus = ret ? NULL : calloc(g->n ? g->n : 1, sizeof(*g->vcpus));
 	if (!g->name || !g->vcpus) {
 		offset_guest_release(g);
 		return ret ?: -ENOMEM;
 	}
-	for (uint32_t i = 0; i < g->n; i++) {
-		g->vcpus[i].cpu = cursor_u32(&c);
-		g->vcpus[i].pid = cursor_u32(&c);
-	}
+	memcpy(g->vcpus, c.p, g->n * sizeof(*g->vcpus));
 	return 0;
 }

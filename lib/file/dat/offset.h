@@ -78,6 +78,7 @@ void offset_shift_encode(const struct offset_shift *s, struct buf *out);
  */
 int offset_shift_decode(const void *data, size_t len, struct offset_shift *s);
 
+/* As it stands in the option, in the file's byte order. */
 struct offset_vcpu {
 	uint32_t cpu;
 	uint32_t pid; /* its host thread */
