@@ -346,7 +346,6 @@ int clock_sampler_start(struct clock_sampler **out, struct undo *u, const char *
 		}
 	}
 	ret = ret ?: take_sample(c) ?: -pthread_create(&c->thread, NULL, sample_thread, c);
-	c->running = !ret;
 	if (!ret) {
 		*out = c;
 		return 0;
@@ -362,11 +361,8 @@ void clock_sampler_stop(struct clock_sampler *c)
 {
 	if (!c || !c->marks)
 		return;
-	if (c->running) {
-		eventfd_write(c->stop_fd, 1);
-		pthread_join(c->thread, NULL);
-		c->running = false;
-	}
+	eventfd_write(c->stop_fd, 1);
+	pthread_join(c->thread, NULL);
 	if (c->probe && !c->error)
 		c->error = cntvoff_probe_drain(c->probe, &c->cntvoff);
 	if (!c->error)

@@ -69,13 +69,12 @@ struct clock_sampler {
 	struct counter_log host;
 	struct cntvoff_log cntvoff;
 	/* Private. */
-	struct clock_marker *marks;
+	struct clock_marker *marks;  /* NULL: stopped */
 	struct cntvoff_probe *probe; /* NULL: this kernel has none */
 	bool tsc;		     /* look into debugfs instead */
 	pthread_mutex_t lock;	     /* of cntvoff */
 	int64_t interval_ms;
 	pthread_t thread;
-	bool running;
 	int stop_fd;
 	int error; /* of the thread: what was logged before is good */
 	const struct log *log;
