@@ -46,18 +46,17 @@ static void meta_begin(struct out *w, uint16_t id, const char *name)
 
 static void meta_end(struct out *w)
 {
-	dat_out_patch(&w->o, w->size_at, w->o.pos - w->size_at - 8);
+	dat_out_patch(&w->o, w->size_at, w->o.pos - w->size_at - 8, 8);
 }
 
 /*
  * Copies a file piece by piece, its size (4 or 8 bytes) before it. Unless it is needed, a file that is not
  * there, or not for us, is empty.
  */
-static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes, bool needed)
+static void meta_copy(struct out *w, int dirfd, const char *path, size_t size_bytes, bool needed)
 {
 	uint64_t at = w->o.pos, len = 0;
 	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
-	uint32_t size;
 	char piece[4096];
 	ssize_t n = 0;
 
@@ -73,14 +72,7 @@ static void meta_copy(struct out *w, int dirfd, const char *path, int size_bytes
 	if (n < 0)
 		meta_check(w, -errno);
 	fd_close(&fd);
-	if (size_bytes == 8) {
-		dat_out_patch(&w->o, at, len);
-		return;
-	}
-	dat_out_flush(&w->o);
-	size = (uint32_t)len;
-	if (!w->o.err && pwrite(w->o.fd, &size, sizeof(size), (off_t)at) != sizeof(size))
-		w->o.err = -EIO;
+	dat_out_patch(&w->o, at, len, size_bytes);
 }
 
 /* A file of the tracing directory. */
@@ -205,7 +197,7 @@ int meta_make(const struct serving *s)
 		dat_out_write(&w.o, o->data, o->len);
 	}
 	meta_end(&w);
-	dat_out_patch(&w.o, options_at, at);
+	dat_out_patch(&w.o, options_at, at, 8);
 	/* its own name is in it too */
 	meta_begin(&w, DAT_STRINGS, "strings");
 	dat_out_write(&w.o, w.strings.data, w.strings.len);

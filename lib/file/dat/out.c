@@ -88,8 +88,8 @@ void dat_out_align(struct dat_out *o, uint32_t align)
 	}
 }
 
-void dat_out_patch(struct dat_out *o, uint64_t at, uint64_t v)
+void dat_out_patch(struct dat_out *o, uint64_t at, uint64_t v, size_t size)
 {
 	dat_out_flush(o);
-	out_write_at(o, &v, sizeof(v), at);
+	out_write_at(o, &v, size, at); /* little-endian, as page.h */
 }

@@ -277,8 +277,8 @@ static int v6_put_buffer(struct dat_writer *w, const struct dat_buffer *b)
 
 		if (ret)
 			return ret;
-		dat_out_patch(&w->out, table + i * 16, place.offset);
-		dat_out_patch(&w->out, table + i * 16 + 8, place.size);
+		dat_out_patch(&w->out, table + i * 16, place.offset, 8);
+		dat_out_patch(&w->out, table + i * 16 + 8, place.size, 8);
 	}
 	return w->out.err;
 }
@@ -331,7 +331,7 @@ static int dat_write_v6(struct dat_writer *w)
 	dat_out_u32(&w->out, w->max_cpus);
 	ret = ret ?: v6_put_options(w, at) ?: v6_put_buffer(w, top);
 	for (size_t i = top ? 1 : 0; i < f->n_buffers && !ret; i++) {
-		dat_out_patch(&w->out, at[i], w->out.pos);
+		dat_out_patch(&w->out, at[i], w->out.pos, 8);
 		ret = v6_put_buffer(w, &f->buffers[i]);
 	}
 	free(at);
@@ -466,7 +466,7 @@ static int v7_put_buffer(struct v7 *v, const struct dat_buffer *b, uint64_t pad)
 		buf_add(&option, &place.offset, sizeof(place.offset));
 		buf_add(&option, &place.size, sizeof(place.size));
 	}
-	dat_out_patch(o, at + SECTION_SIZE_AT, o->pos - at - SECTION_HEAD);
+	dat_out_patch(o, at + SECTION_SIZE_AT, o->pos - at - SECTION_HEAD, 8);
 	if (option.bad)
 		ret = -ENOMEM;
 	else
@@ -533,7 +533,7 @@ static int dat_write_v7(struct dat_writer *w)
 	ret = v7_put_section(&v, DAT_DONE, false, "options", &v.options);
 	if (ret)
 		goto out;
-	dat_out_patch(o, at, options);
+	dat_out_patch(o, at, options, 8);
 	/* last: its own name is in it too */
 	section_head(&v, DAT_STRINGS, false, own, v.strings.len + sizeof(own));
 	dat_out_write(o, v.strings.data, v.strings.len);

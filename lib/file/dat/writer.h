@@ -152,8 +152,8 @@ void dat_out_u64(struct dat_out *o, uint64_t v);
 void dat_out_magic(struct dat_out *o, int version, uint32_t page_size);
 /* Zeros up to a multiple of align, a power of two. */
 void dat_out_align(struct dat_out *o, uint32_t align);
-/* Overwrites 8 bytes written earlier, at `at`. */
-void dat_out_patch(struct dat_out *o, uint64_t at, uint64_t v);
+/* Overwrites `size` bytes written earlier, 4 or 8, at `at`. */
+void dat_out_patch(struct dat_out *o, uint64_t at, uint64_t v, size_t size);
 /* Everything into the file; returns err. */
 int dat_out_flush(struct dat_out *o);
 
