@@ -19,8 +19,7 @@ int agent_recover(struct agent *a, const char *journal)
 	if (ret == -EBUSY)
 		return ret;
 	if (!ret) {
-		ret = undo_all(u);
-		undo_free(u);
+		ret = undo_end(u, NULL);
 		log_warn(&a->log, "put back what was changed before (%s)", ret ? "not all of it" : journal);
 	}
 	unlink(journal);
@@ -46,14 +45,9 @@ int agent_undo_open(struct agent *a, struct undo **u)
 
 void agent_undo_end(struct agent *a, struct undo *u)
 {
-	int failed = undo_all(u);
-
-	if (failed)
+	if (undo_end(u, a->journal))
 		log_err(&a->log, "not everything in tracefs could be put back; %s",
 			a->journal ? "it is tried again later" : "there is no journal");
-	undo_free(u);
-	if (!failed && a->journal)
-		unlink(a->journal);
 }
 
 static const char *early_file(const struct agent *a, char path[80], const char *name)

@@ -670,3 +670,13 @@ int undo_all(struct undo *u)
 {
 	return undo_to(u, 0);
 }
+
+int undo_end(struct undo *u, const char *journal)
+{
+	int failed = u ? undo_all(u) : 0;
+
+	if (u && journal && !failed)
+		unlink(journal);
+	undo_free(u);
+	return failed;
+}

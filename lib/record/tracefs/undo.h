@@ -134,6 +134,8 @@ int undo_make_event(struct undo *u, const char *line);
  * being read.
  */
 int undo_all(struct undo *u);
+/* The same, and frees it; its journal (NULL: in memory), if all is back, is removed. u NULL: 0. */
+int undo_end(struct undo *u, const char *journal);
 /* A mark to go back to: undo_to undoes what came after it. */
 size_t undo_mark(const struct undo *u);
 int undo_to(struct undo *u, size_t mark);

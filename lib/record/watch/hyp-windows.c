@@ -165,10 +165,7 @@ int hyp_window_take(struct hyp_windows *h, const char *tracing_dir, const char *
 		buf_release(&text);
 	}
 	remote_free(r);
-	failed = u ? undo_all(u) : 0;
-	if (u && journal && !failed) /* without it the journal is another's */
-		unlink(journal);
-	undo_free(u);
+	failed = undo_end(u, journal); /* without u the journal is another's */
 	if (failed)
 		return log_fail(log, -EIO,
 				"the hypervisor's buffer is not as it was; run: hyptrace watch --restore");

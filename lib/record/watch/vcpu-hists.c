@@ -179,7 +179,7 @@ static int journal_restore(const struct watcher_opts *o, const char *journal, co
 {
 	struct undo *u;
 	struct stat st;
-	int ret, failed;
+	int ret;
 
 	if (lstat(journal, &st) < 0)
 		return 0;
@@ -190,12 +190,9 @@ static int journal_restore(const struct watcher_opts *o, const char *journal, co
 	ret = undo_load(&u, o->tracing_dir, AT_FDCWD, journal, o->log);
 	if (ret)
 		return ret;
-	failed = undo_all(u);
-	undo_free(u);
-	if (failed)
+	if (undo_end(u, journal))
 		return -EIO;
 	log_warn(o->log, "a killed watch had left %s", what);
-	unlink(journal);
 	return 0;
 }
 
@@ -305,14 +302,8 @@ int vcpu_hists_open(struct watcher *w)
 
 int vcpu_hists_close(struct watcher *w)
 {
-	int failed = 0;
+	int failed = undo_end(w->undo, w->o->journal);
 
-	if (w->undo) {
-		failed = undo_all(w->undo);
-		undo_free(w->undo);
-		if (!failed && w->o->journal)
-			unlink(w->o->journal);
-	}
 	if (w->tep)
 		tep_free(w->tep);
 	return failed ? -EIO : 0;
