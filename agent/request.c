@@ -253,7 +253,7 @@ static const char *way_around(const struct buffer_plan *b)
 	/* triggers that cannot switch on another event */
 	static const char *const triggers[] = { "traceon", "traceoff", "stacktrace", "snapshot" };
 	/* others bring marks, trace_printk or what is in a task's memory into the buffer */
-	static const char *const options[] = { "stacktrace", "function-trace", "overwrite", "event-fork" };
+	static const char options[] = "stacktrace function-trace overwrite event-fork";
 
 	if ((b->tracer && strcmp(b->tracer, "nop")) || b->funcs.n || b->graph.n || b->notrace.n)
 		return "only events are allowed here, no tracer";
@@ -272,11 +272,8 @@ static const char *way_around(const struct buffer_plan *b)
 	}
 	for (size_t i = 0; i < b->options.n; i++) {
 		const char *o = b->options.v[i];
-		bool tame = false;
 
-		for (size_t k = 0; k < ARRAY_SIZE(options); k++)
-			tame |= !strcmp(strncmp(o, "no", 2) ? o : o + 2, options[k]);
-		if (!tame)
+		if (!words_have(options, strncmp(o, "no", 2) ? o : o + 2))
 			return "this option is not allowed here (-O)";
 	}
 	return NULL;
