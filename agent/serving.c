@@ -275,7 +275,9 @@ static void serving_put_back(struct serving *s)
 /* The recording continues without samples: the answer lacks them. */
 static void serving_open_profile(struct serving *s)
 {
-	struct profile_opts o = { .n_cpus = s->n_cpus, .clock = s->clock, .log = s->log };
+	struct profile_opts o = {
+		.n_cpus = s->n_cpus, .clock = s->clock, .first_id = MSG_PROFILE_ID, .log = s->log
+	};
 	uint64_t hz = 0;
 
 	for (size_t i = 0; i < s->req.protos.n; i++)
@@ -295,7 +297,6 @@ static void serving_open_profile(struct serving *s)
 		log_warn(s->log, "no samples are taken");
 		return;
 	}
-	profile_number(s->profile, MSG_PROFILE_ID);
 	s->n_streams = 2 * s->n_cpus;
 }
 

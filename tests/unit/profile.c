@@ -76,7 +76,7 @@ static int set_up(void **state)
 	struct setup *s = calloc(1, sizeof(*s));
 
 	assert_int_equal(profile_reopen(&s->p, 1, 4096), 0);
-	profile_number(s->p, FIRST_ID);
+	s->p->first_id = FIRST_ID;
 	assert_int_equal(page_writer_init(&s->w, 4096, take_page, s), 0);
 	s->tep = tep_alloc();
 	tep_set_long_size(s->tep, 8);

@@ -180,6 +180,7 @@ int profile_open(struct profile **out, const struct profile_opts *o)
 	if (!p)
 		return -ENOMEM;
 	p->log = o->log;
+	p->first_id = o->first_id;
 	p->rings = calloc(o->n_cpus + 1, sizeof(*p->rings));
 	ret = p->rings ? 0 : -ENOMEM;
 	for (; p->n_rings < o->n_cpus && !ret; p->n_rings += !ret) {
@@ -220,11 +221,6 @@ void profile_close(struct profile *p)
 	free(p->tasks);
 	free(p->rings);
 	free(p);
-}
-
-void profile_number(struct profile *p, unsigned int first_id)
-{
-	p->first_id = first_id;
 }
 
 int profile_switch(struct profile *p, bool on)

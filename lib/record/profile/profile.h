@@ -16,8 +16,9 @@ struct profile;
 
 struct profile_opts {
 	unsigned int hz, n_cpus;
-	bool by_clock;	   /* cycles come at no fixed rate, and do not show when a sample was due */
-	const char *clock; /* of the recording; the profile's then */
+	bool by_clock;	       /* cycles come at no fixed rate, and do not show when a sample was due */
+	const char *clock;     /* of the recording; the profile's then */
+	unsigned int first_id; /* its events have the ids from there on */
 	const struct log *log;
 };
 
@@ -27,8 +28,6 @@ struct profile_opts {
  */
 int profile_open(struct profile **out, const struct profile_opts *o);
 void profile_close(struct profile *p);
-/* The ids of its events from first_id on. */
-void profile_number(struct profile *p, unsigned int first_id);
 /* Appends the formats of such events to those of the spool. */
 int profile_keep_formats(unsigned int first_id, struct spool *spool);
 /* Names of the tasks that were met, into the spool. */

@@ -441,6 +441,7 @@ static int prepare_profile(struct session *s, unsigned int first_id)
 	struct profile_opts o = { .hz = (unsigned int)s->plan->profile_hz,
 				  .clock = s->n_tracks ? s->tracks[0].source->clock : first_clock(s),
 				  .by_clock = s->remote,
+				  .first_id = first_id,
 				  .log = s->log };
 	int ret = tracefs_cpus(undo_dirfd(s->undo), "per_cpu", &o.n_cpus) ?: profile_open(&s->profile, &o);
 
@@ -448,8 +449,6 @@ static int prepare_profile(struct session *s, unsigned int first_id)
 		log_warn(s->log, "going on without --profile (--best-effort)");
 		return 0;
 	}
-	if (!ret)
-		profile_number(s->profile, first_id);
 	return ret ?: profile_keep_formats(first_id, s->spool) ?:
 		      add_track(s, (struct session_track){ .source = profile_source(s->profile) });
 }
