@@ -219,14 +219,13 @@ int peer_keep(struct peer *p, struct spool *spool)
 		ret = layout.data_offset >= p->source.page_size ? -EBADMSG
 								: spool_formats_load(&formats, spool, NULL);
 	ret = ret == -ENOENT ? -EBADMSG : ret ?: spool_get_text(spool, "options", &kept);
-	/* so do options that no agent has to give */
+	/* so do options that no agent has to give, but for those that are left out (is_ours) */
 	c = cursor_at(kept.data, kept.len);
 	while (!ret && cursor_left(&c)) {
 		uint16_t id = cursor_u16(&c);
 
 		cursor_take(&c, cursor_u32(&c));
-		if (c.bad || id == DAT_DONE || id == DAT_BUFFER ||
-		    (id >= DAT_STRINGS && id <= DAT_BUFFER_TEXT))
+		if (c.bad || dat_writes_option(id))
 			ret = -EBADMSG;
 	}
 out:
