@@ -55,26 +55,20 @@ static int rings_add(struct rings *r, const char *name, const char *path, struct
 static int rings_add_named(struct rings *r, const char *spec)
 {
 	size_t len = strcspn(spec, "=");
-	char *name = strndup(spec, len), *path = name ? strdup(spec + len + 1) : NULL;
+	char *name = strndup(spec, len);
+	const char *path = spec + len + 1;
 	struct rings_guest *g = NULL;
 	struct guest *vm = NULL;
-	int ret = path ? 0 : -ENOMEM;
+	int ret;
 
-	for (size_t i = 0; path && i < r->n && !g; i++)
+	for (size_t i = 0; name && i < r->n && !g; i++)
 		if (!strcmp(r->v[i].name, name))
 			g = &r->v[i];
-	for (size_t i = 0; path && i < r->found.n; i++)
+	for (size_t i = 0; name && i < r->found.n; i++)
 		if (r->found.v[i].name && !strcmp(r->found.v[i].name, name))
 			vm = &r->found.v[i];
-	if (g) {
-		free(g->path);
-		g->path = path;
-		path = NULL;
-	} else if (path) {
-		ret = rings_add(r, name, path, vm);
-	}
+	ret = !name ? -ENOMEM : g ? str_take(&g->path, strdup(path)) : rings_add(r, name, path, vm);
 	free(name);
-	free(path);
 	return ret;
 }
 
