@@ -87,26 +87,18 @@ const char *instance_hint(int ret)
 void instance_complain(const struct instance *i, enum log_level level, const char *path, const char *value,
 		       int ret, const char *choices)
 {
-	char *says = kernel_says(i, value);
-	struct buf list = { 0 };
+	char *says = kernel_says(i, value), list[1024] = "", *end;
 
-	if (choices && ret == -EINVAL && !read_file_at(undo_dirfd(i->undo), choices, TEXT_MAX, &list) &&
-	    buf_str(&list)) {
-		char *s = (char *)list.data;
-		size_t len = strlen(s);
-
-		while (len && (s[len - 1] == '\n' || s[len - 1] == ' '))
-			s[--len] = 0;
-		for (; *s; s++)
-			if (*s == '\n')
-				*s = ' ';
+	if (choices && ret == -EINVAL)
+		read_line_at(undo_dirfd(i->undo), list, sizeof(list), "%s", choices);
+	for (end = list + strlen(list); end > list && end[-1] == ' ';)
+		*--end = 0;
+	if (*list)
 		log_msg(i->o.log, level, "cannot write '%s' to '%s': %s (there are: %s)", value, path,
-			strerror(-ret), (char *)list.data);
-	} else {
+			strerror(-ret), list);
+	else
 		log_msg(i->o.log, level, "cannot write '%s' to '%s': %s%s%s%s", value, path, strerror(-ret),
 			instance_hint(ret), says ? ": " : "", says ? says : "");
-	}
-	buf_release(&list);
 	free(says);
 }
 

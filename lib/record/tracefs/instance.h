@@ -139,7 +139,7 @@ bool instance_has(const struct instance *i, const char *path);
 
 /*
  * Logs that value could not be written to path, why (ret: -errno), and what the kernel's error log
- * has about it. choices: a file that lists what could be, or NULL.
+ * has about it. choices: a file whose first line lists what could be, or NULL.
  */
 void instance_complain(const struct instance *i, enum log_level level, const char *path, const char *value,
 		       int ret, const char *choices);
