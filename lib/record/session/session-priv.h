@@ -85,9 +85,8 @@ void session_region_report(const struct session *s);
 int session_drain(struct session *s);
 /* Fills in the summary from what was drained so far. */
 void session_sum(struct session *s);
-/* The formats of printk and the names of tasks into the spool. */
-int session_keep_names(struct session *s);
-/* Those and the CPUSTAT texts, at the end; without some of them a recording is still one. */
+/* The formats of printk, the names of tasks and the CPUSTAT texts into the spool, at the end; without some of
+ * them a recording is still one. */
 void session_keep_texts(struct session *s);
 /* Puts tracefs back by the undo journal. 0, -errno, or a number of entries that could not be. */
 int session_restore(struct session *s);

@@ -217,6 +217,15 @@ static int arm(struct session *s)
 	return ret ?: rotate_started(s);
 }
 
+/* The formats of printk and the names of tasks into the spool. */
+static int session_keep_names(struct session *s)
+{
+	int ret = collect_names(undo_dirfd(s->undo), s->spool, s->log);
+
+	ret = ret || !s->profile ? ret : profile_collect_names(s->profile, s->spool);
+	return ret || !s->remote ? ret : remote_collect_pids(s->remote);
+}
+
 /*
  * Twice a second: space for the file (a flight recorder's spool is in memory, its file is not), maps of
  * processes, the guests' threads and clocks, progress, --rotate and the like.
@@ -343,14 +352,6 @@ int session_drain(struct session *s)
 		ret = ret ?: error;
 	}
 	return first_error(ret, collect_wall(s->spool));
-}
-
-int session_keep_names(struct session *s)
-{
-	int ret = collect_names(undo_dirfd(s->undo), s->spool, s->log);
-
-	ret = ret || !s->profile ? ret : profile_collect_names(s->profile, s->spool);
-	return ret || !s->remote ? ret : remote_collect_pids(s->remote);
 }
 
 void session_keep_texts(struct session *s)
