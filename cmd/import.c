@@ -54,7 +54,7 @@ const struct opts_table import_table = {
 
 static int import_file(struct import_opts *o, const struct log *log)
 {
-	struct remote_fed fed;
+	struct drain_totals fed;
 	int ret;
 
 	o->log = log;

@@ -403,7 +403,7 @@ static int import_count_cpus(struct job *j)
 			j->o->text);
 }
 
-static int take_hyp(struct job *j, struct remote_fed *out)
+static int take_hyp(struct job *j, struct drain_totals *out)
 {
 	static const char path[] = "remotes/hypervisor";
 	struct spool_buffer b = { .name = "hyp", .clock = CLOCK, .path = path, .n_cpus = j->n_cpus };
@@ -468,7 +468,7 @@ static int import_open(struct job *j)
 	return ret;
 }
 
-int import(const struct import_opts *o, struct remote_fed *out)
+int import(const struct import_opts *o, struct drain_totals *out)
 {
 	struct job j = { .o = o, .fd = -1 };
 	struct dat_from_spool_opts fo = { .output = o->output, .log = o->log };
@@ -476,7 +476,7 @@ int import(const struct import_opts *o, struct remote_fed *out)
 	char *dir = str_printf("%s.spool", o->output);
 	size_t stat = 0;
 
-	*out = (struct remote_fed){ 0 };
+	*out = (struct drain_totals){ 0 };
 	ret = ret ?: dir ? outfile_check(o->output, o->log) : -ENOMEM;
 	ret = ret ?: spool_create(&j.spool, dir, o->log) ?: import_count_cpus(&j);
 	free(dir);

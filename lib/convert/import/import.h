@@ -23,7 +23,7 @@ struct import_opts {
 };
 
 /* -EEXIST: the file has a hypervisor's buffer. Without output on error (logged). */
-int import(const struct import_opts *o, struct remote_fed *out);
+int import(const struct import_opts *o, struct drain_totals *out);
 
 /* By a file's first bytes, some hundred: the option of hyptrace import that takes it, without dashes; NULL:
  * none. */

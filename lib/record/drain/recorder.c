@@ -230,21 +230,23 @@ const struct drain_stats *recorder_stats(const struct recorder *r, const struct 
 	return t ? &t->workers[cpu].stats : NULL;
 }
 
-struct recorder_totals recorder_totals(const struct recorder *r, const struct source *s)
+void drain_totals_add(struct drain_totals *sum, const struct drain_stats *st)
+{
+	sum->bytes += st->bytes;
+	sum->events += st->events;
+	sum->lost += st->lost;
+	sum->unknown += st->unknown;
+	sum->taken += st->taken;
+	sum->bad += st->bad;
+}
+
+struct drain_totals recorder_totals(const struct recorder *r, const struct source *s)
 {
 	struct track *t = track_of(r, s);
-	struct recorder_totals sum = { 0 };
+	struct drain_totals sum = { 0 };
 
-	for (unsigned int i = 0; t && i < s->n_cpus; i++) {
-		struct drain_stats *st = &t->workers[i].stats;
-
-		sum.bytes += st->bytes;
-		sum.events += st->events;
-		sum.lost += st->lost;
-		sum.unknown += st->unknown;
-		sum.taken += st->taken;
-		sum.bad += st->bad;
-	}
+	for (unsigned int i = 0; t && i < s->n_cpus; i++)
+		drain_totals_add(&sum, &t->workers[i].stats);
 	return sum;
 }
 

@@ -364,7 +364,7 @@ struct remote_feed {
 int remote_feed_open(struct remote_feed **out, struct remote *r, struct spool *spool, size_t buffer)
 {
 	struct remote_feed *f = calloc(1, sizeof(*f));
-	struct remote_fed nothing;
+	struct drain_totals nothing;
 	int ret;
 
 	if (!f)
@@ -408,11 +408,11 @@ int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, 
 	return cpu < f->n ? remote_reader_page(&f->cpus[cpu].reader, page, len) : -EINVAL;
 }
 
-int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
+int remote_feed_close(struct remote_feed *f, int ret, struct drain_totals *out)
 {
 	const struct hyptext *text = f->n ? f->cpus->reader.text : NULL;
 
-	*out = (struct remote_fed){ .bad = f->bad };
+	*out = (struct drain_totals){ .bad = f->bad };
 	if (text) {
 		out->lost = hyptext_pending_lost(text);
 		out->bad += hyptext_bad_lines(text);
@@ -422,10 +422,7 @@ int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out)
 
 		ret = remote_reader_close(&c->reader, ret);
 		close(c->drain.out);
-		out->events += c->stats.events;
-		out->lost += c->stats.lost;
-		out->unknown += c->stats.unknown;
-		out->bad += c->stats.bad;
+		drain_totals_add(out, &c->stats);
 	}
 	free(f->cpus);
 	free(f);

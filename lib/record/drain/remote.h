@@ -116,12 +116,8 @@ int remote_feed_text(struct remote_feed *f, const void *text, size_t len);
 /* One page of trace_pipe_raw. */
 int remote_feed_page(struct remote_feed *f, unsigned int cpu, const void *page, size_t len);
 
-struct remote_fed {
-	uint64_t events, lost, bad; /* bad: lines, pages or records that made no sense */
-	uint64_t unknown;	    /* of lost: as drain_stats */
-};
 /* Ends it and frees f; ret: what failed before, and is returned then. */
-int remote_feed_close(struct remote_feed *f, int ret, struct remote_fed *out);
+int remote_feed_close(struct remote_feed *f, int ret, struct drain_totals *out);
 
 /* ---- for remote.c and remote-drain.c only ----------------------------------------------------- */
 

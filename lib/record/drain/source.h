@@ -23,6 +23,14 @@ struct drain_stats {
 	_Atomic uint64_t bad;	  /* lines, pages or records that made no sense */
 };
 
+/* The same of several. */
+struct drain_totals {
+	uint64_t bytes, events, lost, unknown, taken, bad;
+};
+
+/* recorder.c: adds a CPU's. */
+void drain_totals_add(struct drain_totals *sum, const struct drain_stats *st);
+
 struct drain {
 	int out;		     /* the spool's page file, at its end */
 	int stop_fd;		     /* readable once stopping */
@@ -181,10 +189,7 @@ int recorder_finish(struct recorder *r, const struct source *s, unsigned int tim
  */
 void recorder_flush(struct recorder *r, const struct source *s, unsigned int timeout_ms);
 /* Totals of one source so far. */
-struct recorder_totals {
-	uint64_t bytes, events, lost, unknown, taken, bad;
-};
-struct recorder_totals recorder_totals(const struct recorder *r, const struct source *s);
+struct drain_totals recorder_totals(const struct recorder *r, const struct source *s);
 /* Of one CPU, the recorder's; NULL: the source was not added. */
 const struct drain_stats *recorder_stats(const struct recorder *r, const struct source *s, unsigned int cpu);
 /* Bytes of pages of all sources so far. */

@@ -87,7 +87,7 @@ void session_sum(struct session *s)
 	s->summary->seconds = s->started_at > 0 ? session_now() - s->started_at : 0;
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		const struct session_track *t = &s->tracks[i];
-		struct recorder_totals totals = recorder_totals(s->recorder, t->source);
+		struct drain_totals totals = recorder_totals(s->recorder, t->source);
 		struct session_buffer *b = &s->summary->buffers[i];
 
 		*b = (struct session_buffer){
