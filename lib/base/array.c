@@ -42,6 +42,19 @@ int array_push(void *array, size_t *n, const void *entry, size_t size)
 	return 0;
 }
 
+int array_insert(void *array, size_t *n, size_t at, const void *entry, size_t size)
+{
+	int ret = array_push(array, n, entry, size);
+
+	if (!ret) {
+		char *place = (char *)entries(array) + at * size;
+
+		memmove(place + size, place, (*n - 1 - at) * size);
+		memcpy(place, entry, size);
+	}
+	return ret;
+}
+
 int array_room(void *array, size_t *room, size_t n, size_t size)
 {
 	void *v;

@@ -24,6 +24,8 @@ void *array_next(void *array, size_t n, size_t size);
 
 /* Appends a copy of the entry, and counts it in *n. 0, or -ENOMEM: all is as it was. */
 int array_push(void *array, size_t *n, const void *entry, size_t size);
+/* The same at a place among them: those from there on move up. */
+int array_insert(void *array, size_t *n, size_t at, const void *entry, size_t size);
 
 /*
  * Room for n entries of `size` bytes in an array that has *room, whose content need not outlive the call.

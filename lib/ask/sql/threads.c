@@ -44,15 +44,14 @@ static int sql_tasks_name(struct sql_tasks *t, size_t input, int32_t tid, const 
 	if (there && strlen(t->v[at].name) == len && !memcmp(t->v[at].name, name, len))
 		return 0;
 	new.name = strndup(name, len);
-	if (!new.name || (!there && array_push(&t->v, &t->n, &new, sizeof(new)))) {
+	if (!new.name || (!there && array_insert(&t->v, &t->n, at, &new, sizeof(new)))) {
 		free(new.name);
 		return -ENOMEM;
 	}
-	if (there)
+	if (there) {
 		free(t->v[at].name);
-	else
-		memmove(&t->v[at + 1], &t->v[at], (t->n - 1 - at) * sizeof(new));
-	t->v[at] = new;
+		t->v[at] = new;
+	}
 	return 0;
 }
 

@@ -228,22 +228,16 @@ static size_t place_of(const struct mark_desc *d, uint64_t number)
 static int desc_line(void *desc, char *line)
 {
 	struct mark_desc *d = desc;
-	struct event **v, *e = calloc(1, sizeof(*e));
+	struct event *e = calloc(1, sizeof(*e));
 	int ret = e ? parse_event(line, e) : -ENOMEM;
 	size_t at = ret ? 0 : place_of(d, e->number);
 
 	if (!ret && ((at < d->n && d->v[at]->number == e->number) || d->n == EVENTS_MAX))
 		ret = -EBADMSG;
-	v = ret ? NULL : array_grow(d->v, d->n, sizeof(*v));
-	if (!v) {
+	ret = ret ?: array_insert(&d->v, &d->n, at, &e, sizeof(struct event *));
+	if (ret)
 		event_free(e);
-		return ret ?: -ENOMEM;
-	}
-	d->v = v;
-	memmove(v + at + 1, v + at, (d->n - at) * sizeof(*v));
-	v[at] = e;
-	d->n++;
-	return 0;
+	return ret;
 }
 
 int mark_desc_parse(const void *data, size_t len, struct mark_desc **out, unsigned int *line)

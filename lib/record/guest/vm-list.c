@@ -63,11 +63,7 @@ bool guest_set_vcpu(struct guest *g, unsigned int cpu, pid_t tid, enum guest_how
 		g->vcpus[at].how = how;
 		return true;
 	}
-	if (array_push(&g->vcpus, &g->n_vcpus, &one, sizeof(one)))
-		return false;
-	memmove(&g->vcpus[at + 1], &g->vcpus[at], (g->n_vcpus - 1 - at) * sizeof(one));
-	g->vcpus[at] = one;
-	return true;
+	return !array_insert(&g->vcpus, &g->n_vcpus, at, &one, sizeof(one));
 }
 
 /*

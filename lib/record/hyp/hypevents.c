@@ -106,14 +106,10 @@ int hypevents_add(struct hypevents *e, const char *format_text, size_t len)
 	if (ev.as_text)
 		ev.vcpu_offset = -1;
 	at = array_lower_bound(e->v, e->n, sizeof(ev), hyp_event_before, &ev.fmt.id);
-	ret = array_push(&e->v, &e->n, &ev, sizeof(ev));
-	if (ret)
-		goto fail;
-	memmove(&e->v[at + 1], &e->v[at], (e->n - 1 - at) * sizeof(ev));
-	e->v[at] = ev;
-	return 0;
+	ret = array_insert(&e->v, &e->n, at, &ev, sizeof(ev));
 fail:
-	event_release(&ev);
+	if (ret)
+		event_release(&ev);
 	return ret;
 }
 

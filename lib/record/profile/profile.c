@@ -106,11 +106,7 @@ static struct profile_task *profile_task(struct profile *p, int32_t tid)
 
 	if (i < p->n_tasks && p->tasks[i].tid == tid)
 		return &p->tasks[i];
-	if (array_push(&p->tasks, &p->n_tasks, &task, sizeof(task)))
-		return NULL;
-	memmove(&p->tasks[i + 1], &p->tasks[i], (p->n_tasks - 1 - i) * sizeof(task));
-	p->tasks[i] = task;
-	return &p->tasks[i];
+	return array_insert(&p->tasks, &p->n_tasks, i, &task, sizeof(task)) ? NULL : &p->tasks[i];
 }
 
 /* Reads /proc/TID/comm. It exists for threads, too, though they are not listed. */
