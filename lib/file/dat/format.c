@@ -6,14 +6,14 @@
 
 #define FIELD_END_MAX 65536
 
-/* Cuts blanks off the end; what follows those in front. */
+/* Cuts blanks and ends of lines off the end; what follows the blanks in front. */
 static char *trim(char *s)
 {
 	size_t len;
 
 	s += strspn(s, " \t");
 	len = strlen(s);
-	while (len && strchr(" \t\r", s[len - 1]))
+	while (len && strchr(" \t\r\n", s[len - 1]))
 		s[--len] = 0;
 	return s;
 }
@@ -128,17 +128,6 @@ static int format_take_line(struct parser *p, char *line)
 	return -EBADMSG;
 }
 
-/* The print format may have several lines: it is all the rest. */
-static int take_print_fmt(struct event_format *f, char *rest)
-{
-	size_t len = strlen(rest);
-
-	while (len && rest[len - 1] == '\n')
-		rest[--len] = 0;
-	f->print_fmt = strdup(trim(rest));
-	return f->print_fmt ? 0 : -ENOMEM;
-}
-
 int event_format_parse(const char *text, size_t len, struct event_format *f)
 {
 	struct parser p = { .f = f };
@@ -156,7 +145,9 @@ int event_format_parse(const char *text, size_t len, struct event_format *f)
 			break;
 		ret = format_take_line(&p, trim(strsep(&rest, "\n")));
 	}
-	ret = ret ?: take_print_fmt(f, print_fmt ?: (char[]){ "" });
+	/* the print format may have several lines: it is all the rest */
+	f->print_fmt = ret ? NULL : strdup(trim(print_fmt ?: (char[]){ "" }));
+	ret = ret ?: f->print_fmt ? 0 : -ENOMEM;
 	free(copy);
 	if (!ret && f->name && p.has_id && p.in_format)
 		return 0;
