@@ -113,11 +113,14 @@ int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms)
 
 void peer_clock_end(struct peer_clock *c)
 {
-	eventfd_write(c->end_fd, 1);
+	if (c)
+		eventfd_write(c->end_fd, 1);
 }
 
 const struct counter_log *peer_clock_log(struct peer_clock *c)
 {
+	if (!c)
+		return NULL;
 	peer_clock_end(c);
 	if (c->running)
 		pthread_join(c->thread, NULL);

@@ -498,17 +498,6 @@ bool peer_begins_itself(const struct peer *p)
 	return !p->clock_port;
 }
 
-void peer_counter_end(struct peer *p)
-{
-	if (p->clock_link)
-		peer_clock_end(p->clock_link);
-}
-
-const struct counter_log *peer_counter(const struct peer *p)
-{
-	return p->clock_link ? peer_clock_log(p->clock_link) : NULL;
-}
-
 struct counter_log *peer_counter_growing(const struct peer *p)
 {
 	return p->clock_link ? &p->clock_link->log : NULL;

@@ -98,11 +98,7 @@ static inline struct source *peer_profile(struct peer *p)
 	return p->profile.n_cpus ? &p->profile : NULL;
 }
 
-/* After stop(): the last questions about its counter go out. */
-void peer_counter_end(struct peer *p);
-/* The samples of its counter, the peer's, once the last answers are there; NULL: it was not asked. */
-const struct counter_log *peer_counter(const struct peer *p);
-/* The same while it is asked, to be copied (counter_log_copy). */
+/* The samples of its counter while it is asked, to be copied (counter_log_copy); NULL: it is not. */
 struct counter_log *peer_counter_growing(const struct peer *p);
 /*
  * Once all its pages are there: waits until the agent is done. What it sent by its
@@ -135,9 +131,9 @@ struct peer_clock {
  * fails. interval_ms: between questions; 0: start and end only. 0 or -errno.
  */
 int peer_clock_start(struct peer_clock **out, int fd, int64_t interval_ms);
-/* Sends the last questions; does not wait for their answers. */
+/* Sends the last questions, after stop(); does not wait for their answers. Takes NULL. */
 void peer_clock_end(struct peer_clock *c);
-/* Ends it and waits for the last answers, at most 2 s. The samples, the peer_clock's. */
+/* Ends it and waits for the last answers, at most 2 s. The samples, the peer_clock's; NULL for NULL. */
 const struct counter_log *peer_clock_log(struct peer_clock *c);
 /* Ends it. Takes NULL. */
 void peer_clock_free(struct peer_clock *c);

@@ -332,7 +332,7 @@ static void align_guest(void *ctx, size_t i)
 	} else {
 		c.host_counter = c.all->clocks ? &c.all->clocks->host : NULL;
 		c.cntvoff = c.all->clocks ? &c.all->clocks->cntvoff : NULL;
-		c.counter = g->peer ? peer_counter(g->peer) : NULL;
+		c.counter = g->peer ? peer_clock_log(g->peer->clock_link) : NULL;
 	}
 	g->clock_why = "";
 	g->clock_error = t->error;

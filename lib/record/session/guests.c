@@ -122,7 +122,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 			all->v[i].peer->source.ops->stop(&all->v[i].peer->source);
 	for (size_t i = 0; i < all->n; i++)
 		if (all->v[i].peer)
-			peer_counter_end(all->v[i].peer);
+			peer_clock_end(all->v[i].peer->clock_link);
 	for (size_t i = 0; i < all->n; i++) {
 		struct peer *p = all->v[i].peer;
 		struct source *sources[2] = { p ? &p->source : NULL, p ? peer_profile(p) : NULL };
@@ -137,7 +137,7 @@ int session_guests_drain(struct session_guests *all, struct recorder *rec, unsig
 			continue;
 		spool_set(all->v[i].spool, "state", "drained");
 		/* waits for the guest's last samples: the host's own last one comes after all guests' */
-		peer_counter(p);
+		peer_clock_log(p->clock_link);
 	}
 	return ret;
 }
