@@ -53,9 +53,8 @@ static void add_u32(struct buf *b, uint32_t v)
 static void add_sized_text(struct buf *b, const struct dat_text *t, size_t width)
 {
 	uint64_t len = t->len;
-	uint32_t low = (uint32_t)len;
 
-	buf_add(b, width == 4 ? (const void *)&low : &len, width);
+	buf_add(b, &len, width); /* little-endian, as page.h */
 	buf_add(b, t->data, t->len);
 }
 
