@@ -271,8 +271,7 @@ static int find_running(struct session *s)
 		b->joined = instance_runs(undo_dirfd(s->undo), path);
 		if (!b->joined)
 			continue;
-		snprintf(path, sizeof(path), "%s%s%strace_clock", *b->name ? "instances/" : "", b->name,
-			 *b->name ? "/" : "");
+		snprintf(path, sizeof(path), "%s%s/trace_clock", *b->name ? "instances/" : ".", b->name);
 		ret = undo_read(s->undo, path, &clock);
 		if (ret)
 			return ret;
