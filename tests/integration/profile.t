@@ -69,7 +69,7 @@ fi
 # ---- a program -----------------------------------------------------------------------
 
 cat >"$tmp/work" <<-'E'
-	for ((i = 0; i < 6; i++)); do
+	for ((i = 0; i < 30; i++)); do
 		"$0" stat tests/data/lab-protected.dat >/dev/null
 	done
 	E
