@@ -121,9 +121,12 @@ void state_tracks_give(struct states *st)
 	}
 }
 
-static bool view_same(const struct state_view *a, const struct state_view *b)
+static bool view_same(const struct state_span *a, const struct state_span *b)
 {
-	return !((a->v[0] ^ b->v[0]) | (a->v[1] ^ b->v[1]) | (a->v[2] ^ b->v[2]) | (a->v[3] ^ b->v[3]));
+	const uint64_t *v = a->view.v, *w = b->view.v;
+
+	/* mostly the state differs, and words wait until their fields are stored */
+	return a->state == b->state && !((v[0] ^ w[0]) | (v[1] ^ w[1]) | (v[2] ^ w[2]) | (v[3] ^ w[3]));
 }
 
 void state_track_cut(struct states *st, struct state_track *t, uint64_t at, const struct state_span *v)
@@ -143,7 +146,7 @@ static void track_show(struct states *st, struct state_track *t, const struct st
 {
 	if (st->amend && t->open.from >= st->amend_from)
 		t->open.view = v->view;
-	else if (!view_same(&t->open.view, &v->view))
+	else if (!view_same(&t->open, v))
 		state_track_cut(st, t, st->now, v);
 	else if (st->cause_input == t->owner->input)
 		track_doubt_held(st, t);
