@@ -170,15 +170,16 @@ static void line_columns(const struct report *r, struct shown *s, const struct s
 {
 	const char *comm = s->rec.comm ? s->rec.comm : "<...>", *label = s->buffer->label;
 	const char *name = s->rec.event ? s->rec.event->event->name : "(NULL)";
+	bool same = before && before->rec.at == s->rec.at && before->rec.pid == s->rec.pid &&
+		    before->rec.comm == s->rec.comm;
+	size_t head = same ? before->head_len : r->label_width + strlen(label) + strlen(comm);
 	size_t len = strlen(name);
-	size_t texts = r->label_width + strlen(label) + strlen(comm) + s->state_len + len;
-	char *from = buf_room(out, texts + LINE_ROOM), *at = from, diff[32] = "";
+	char *from = buf_room(out, head + s->state_len + len + LINE_ROOM), *at = from, diff[32] = "";
 
 	if (!from)
 		return;
-	if (before && before->rec.at == s->rec.at && before->rec.pid == s->rec.pid &&
-	    before->rec.comm == s->rec.comm) {
-		at = lay_text(at, (char *)out->data + before->head, before->head_len);
+	if (same) {
+		at = lay_text(at, (char *)out->data + before->head, head);
 	} else {
 		at = lay_colored_label(at, r, label);
 		at = lay_task(at, r, comm, s->rec.pid, s->rec.at->cpu);
