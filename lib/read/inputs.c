@@ -247,8 +247,8 @@ static int inputs_lead(struct inputs *all, struct tep_handle *tep)
 }
 
 /*
- * Returns a guest's function, if these were read (print_begin); called by libtraceevent's kvm plugin on x86 and
- * our kvm-arm64 plugin.
+ * Returns a guest's function, if these were read (print_begin); called by libtraceevent's kvm plugin on x86
+ * and our kvm-arm64 plugin.
  */
 const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
 				    unsigned long long *val)

@@ -233,8 +233,7 @@ static inline bool judge_record(struct judge *j, const struct text_program *p, c
 	j->text.len = 0;
 	/* the second time its text may be kept */
 	for (int i = 0; i < 2; i++)
-		text_print(p, block + 1, j->len, tep_data_comm_from_pid(e->tep, (int)pid), &j->own,
-			   &j->text);
+		text_print(p, block + 1, j->len, tep_data_comm_from_pid(e->tep, (int)pid), &j->own, &j->text);
 	free(block);
 	same = buf_str(&j->text) && j->text.len == 2 * (size_t)j->seq.len &&
 	       !memcmp(j->text.data, j->seq.buffer, j->seq.len) &&

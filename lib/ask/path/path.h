@@ -69,12 +69,12 @@ struct path_machine {
 struct path_window {
 	struct path_row *v;
 	size_t n, room;
-	size_t max;		       /* rows at most; 0: PATH_ROWS_MAX */
-	uint64_t within;	       /* ns before `asked` that are kept at least, as far as rows have room */
-	uint64_t asked;		       /* up to when moments have been asked for */
-	uint64_t from;		       /* all rows since then are there */
-	bool cut;		       /* older ones were dropped: from is not the recording's begin */
-	bool full;		       /* ... as there was no room for them */
+	size_t max;	 /* rows at most; 0: PATH_ROWS_MAX */
+	uint64_t within; /* ns before `asked` that are kept at least, as far as rows have room */
+	uint64_t asked;	 /* up to when moments have been asked for */
+	uint64_t from;	 /* all rows since then are there */
+	bool cut;	 /* older ones were dropped: from is not the recording's begin */
+	bool full;	 /* ... as there was no room for them */
 	struct path_machine *machines; /* by input */
 	size_t n_machines;
 };

@@ -13,7 +13,7 @@
 struct reader {
 	int fd;
 	const char *path; /* for messages */
-	uint64_t size; /* of the file */
+	uint64_t size;	  /* of the file */
 	const struct log *log;
 	struct reader_info info;
 	bool zstd;
