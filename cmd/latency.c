@@ -270,6 +270,7 @@ static int latency_files(void *opts, const struct log *log)
 	if (!ret) {
 		l.found = latency_result(found);
 		ret = latency_tell(&l, o, log);
+		merge_damage_join(&damaged, l.in->damaged); /* of --worst's texts */
 	}
 	latency_close(found);
 	return log_damage(log, damaged) ?: ret;

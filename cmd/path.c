@@ -235,6 +235,7 @@ static int path_files(void *opts, const struct log *log)
 	if (!ret && !j->ask.event)
 		ret = path_ask_task(j);
 	ret = ret ?: path_search_files(j) ?: path_answer(j);
+	merge_damage_join(&j->damaged, j->in ? j->in->damaged : 0);
 	ret = log_damage(log, j->damaged) ?: ret;
 	steps_close(j->steps);
 	path_release(&j->path);

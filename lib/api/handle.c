@@ -246,7 +246,10 @@ int hyptrace_next(struct hyptrace *h, struct hyptrace_event *event)
 
 uint64_t hyptrace_damaged(const struct hyptrace *h)
 {
-	return h->timeline ? merge_damaged(h->timeline->merge) : 0;
+	uint64_t damaged = h->timeline ? merge_damaged(h->timeline->merge) : 0;
+
+	merge_damage_join(&damaged, h->in.damaged);
+	return damaged;
 }
 
 int hyptrace_seek(struct hyptrace *h, uint64_t time)

@@ -247,8 +247,8 @@ static int inputs_lead(struct inputs *all, struct tep_handle *tep)
 }
 
 /*
- * Returns a guest's function, if these were read (print_begin); called by libtraceevent's kvm plugin on x86
- * and our kvm-arm64 plugin.
+ * Returns a guest's function; called by libtraceevent's kvm plugin on x86 and our kvm-arm64 plugin. Symbols
+ * that cannot be read count as a damaged place.
  */
 const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *record,
 				    unsigned long long *val)
@@ -256,7 +256,7 @@ const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *
 	const struct tep_event *last = tep_get_event(event->tep, tep_get_events_count(event->tep) - 1);
 	const struct input *guest = NULL; /* that the task of a host's record runs */
 	const struct offset_vcpu *vcpu;
-	const struct inputs *all;
+	struct inputs *all;
 	const char *func;
 
 	if (last->id != INPUTS_ID)
@@ -266,6 +266,7 @@ const char *tep_plugin_kvm_get_func(struct tep_event *event, struct tep_record *
 	for (size_t i = 0; i < all->n; i++)
 		if (all->v[i].tep == event->tep)
 			guest = inputs_guest(all, &all->v[i], tep_data_pid(event->tep, record), &vcpu);
+	all->damaged += guest && tepfile_functions(guest->tep) != 0;
 	func = guest ? tep_find_function(guest->tep, *val) : NULL;
 	if (func)
 		*val = tep_find_function_address(guest->tep, *val);

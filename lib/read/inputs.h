@@ -49,7 +49,8 @@ struct inputs {
 	struct input *v;
 	size_t n;
 	uint64_t from, to; /* timelines have the records at from <= corrected time < to; to 0: all */
-	uint64_t damaged;  /* places that were met as these were looked for: timelines count them, too */
+	/* places that were met as these were looked for, which timelines count, too; a guest's symbols */
+	uint64_t damaged;
 };
 
 /*

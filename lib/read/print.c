@@ -103,9 +103,6 @@ int print_begin(struct print *p, const struct timeline *t, const struct merge_re
 			ret = text_compile(&w->text, r->event->event, w->why);
 		if (ret == -ENOTSUP)
 			ret = padded_init(&p->own.room) ?: tepfile_functions(one->in->tep);
-		/* its text may have a guest's function */
-		for (size_t i = 0; i < p->n && !ret && !strcmp(r->event->event->system, "kvm"); i++)
-			ret = p->v[i].in->guest ? tepfile_functions(p->v[i].in->tep) : 0;
 		if (ret) {
 			free(w);
 			return ret;

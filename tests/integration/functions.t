@@ -80,13 +80,24 @@ is $? 1 "... a report that names functions ends" || diag "$(<"$tmp/out")"
 like "$(<"$tmp/out")" "$tmp/damaged.dat: cannot read the kernel's symbols: it is damaged" "... and says why"
 cp tests/data/functions/trace.dat "$tmp/trace.dat"
 perl -0777 -pe 'substr($_, 3800, 3) = "\xff\xff\xff"' tests/data/functions/trace-Guest.dat >"$tmp/trace-Guest.dat"
-for words in report "export --json"; do
-	"$hyptrace" $words "$tmp/trace.dat" >"$tmp/out" 2>"$tmp/err"
-	is $? 1 "damaged symbols of a guest: $words ends, too"
+while read -ra words; do
+	"$hyptrace" "${words[@]}" "$tmp/trace.dat" >"$tmp/out" 2>"$tmp/err" </dev/null
+	is $? 1 "damaged symbols of a guest: ${words[*]} fails, too"
 	like "$(<"$tmp/err")" "$tmp/trace-Guest.dat: cannot read the kernel's symbols" "... and says of which file"
-	"$hyptrace" $words --no-guests "$tmp/trace.dat" >"$tmp/out" 2>&1
-	is $? 0 "... not with --no-guests" || diag "$(<"$tmp/out")"
-done
+	"$hyptrace" "${words[@]}" --no-guests "$tmp/trace.dat" >"$tmp/want" 2>&1 </dev/null
+	is $? 0 "... not with --no-guests" || diag "$(<"$tmp/want")"
+	[ "${words[0]}" = report ] || continue
+	is "$(grep -c kvm_exit: "$tmp/out")" "$(grep -c kvm_exit: "$tmp/want")" "... and prints all of the host's exits"
+done <<'E2'
+report
+export --json
+latency --from kvm_exit --to kvm_entry --worst 2
+path --at kvm_entry --nth 5
+E2
+"$hyptrace" sql "$tmp/trace.dat" 'SELECT text FROM events' >"$tmp/out" 2>&1
+is $? 1 "... and sql, of texts" || diag "$(tail -3 "$tmp/out")"
+"$hyptrace" export --parquet "$tmp/parquet" "$tmp/trace.dat" >"$tmp/out" 2>&1
+is $? 0 "... not what shows no functions: export --parquet" || diag "$(<"$tmp/out")"
 for form in "--json -o" --perfetto; do
 	for out in "$tmp/form" -; do
 		"$hyptrace" export $form "$out" "$tmp/damaged.dat" 2>"$tmp/out" >/dev/null

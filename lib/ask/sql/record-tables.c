@@ -230,6 +230,7 @@ static struct cell sql_event_column(struct sql_cursor *c, int i)
 		ret = ret ?: print_begin(s->print, e->t, e->m, &r, &e->ready);
 		if (!ret)
 			print_fields(s->print, &r, &e->ready, 0, &e->text);
+		merge_damage_join(&s->damaged, s->in->damaged); /* a guest's symbols, maybe */
 		if (ret || !buf_str(&e->text))
 			return (struct cell){ .kind = CELL_FAILED };
 		return (struct cell){ .kind = CELL_COPY, .text = buf_str(&e->text) };
