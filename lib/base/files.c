@@ -65,19 +65,23 @@ int pwrite_all(int fd, const void *data, size_t len, uint64_t offset)
 	return write_loop(fd, data, len, &offset);
 }
 
+#define READ_ROOM 16384 /* the kernel gives what it makes by and by a page at a time */
+
 int read_fd(int fd, size_t max, struct buf *out)
 {
-	uint8_t chunk[16384];
 	ssize_t n;
 
-	while ((n = read_all(fd, chunk, sizeof(chunk))) > 0) {
-		if ((size_t)n > max || out->len > max - (size_t)n) {
-			n = -EFBIG;
-			break;
-		}
-		buf_add(out, chunk, (size_t)n);
-	}
-	return n < 0 ? (int)n : buf_status(out);
+	do {
+		void *to = buf_room(out, READ_ROOM);
+
+		n = to ? read(fd, to, READ_ROOM) : 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0 && ((size_t)n > max || out->len > max - (size_t)n))
+			return -EFBIG;
+		out->len += n > 0 ? (size_t)n : 0;
+	} while (n);
+	return buf_status(out);
 }
 
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)

