@@ -12,11 +12,10 @@
  * Bytes of pages that a run goes through, about, those of records that are not wanted included: a thread of a
  * pipeline holds some runs, with what is made of them, in its core's second cache.
  */
-#define RUN_BYTES      (160u << 10)
-#define STREAM_RECORDS 128
-#define STREAM_MASK    0x1fffffff /* merge_record has 29 bits for it */
+#define RUN_BYTES   (160u << 10)
+#define STREAM_MASK 0x1fffffff /* merge_record has 29 bits for it */
 
-/* One CPU of one buffer, with the records of its page. */
+/* One CPU of one buffer, with its next record. */
 struct stream {
 	struct merge_stream at;
 	unsigned int order; /* of records with equal times */
@@ -28,19 +27,17 @@ struct stream {
 	const uint32_t *events;	     /* by id, not 0: it is wanted; NULL: all are */
 	size_t n_events;
 	OWN_LINE struct reader_pages *pages;
-	struct page_reader page;
-	struct page_event v[STREAM_RECORDS]; /* some of the page's */
-	size_t i, n;			     /* v[i] is the next one */
-	bool corrupt;			     /* the page is, behind them */
-	bool damaged;			     /* that was said */
-	bool held;			     /* the run holds the page's block */
-	int64_t missed;			     /* before the next record */
-	uint64_t ts, raw;		     /* of v[i], corrected and not */
-	atomic_bool last;		     /* no record: only what was lost at the end */
-	bool over;			     /* nothing is left, for merge_take_stream */
-	size_t next_pause;		     /* for pauses_between */
-	bool paused;			     /* one lies before v[i], and is not reported by itself */
-	enum { PAUSE_NONE, PAUSE_FROM, PAUSE_TO } pause; /* comes before v[i] */
+	struct page_reader page; /* behind that record */
+	struct page_event next;
+	bool damaged;	   /* a page is, and that was said */
+	bool held;	   /* the run holds the page's block */
+	int64_t missed;	   /* before the next record */
+	uint64_t ts, raw;  /* its, corrected and not, or those of a pause before it */
+	atomic_bool last;  /* no record: only what was lost at the end */
+	bool over;	   /* nothing is left, for merge_take_stream */
+	size_t next_pause; /* for pauses_between */
+	bool paused;	   /* one lies before the next record, and is not reported by itself */
+	enum { PAUSE_NONE, PAUSE_FROM, PAUSE_TO } pause; /* comes before it */
 };
 
 struct merge {
@@ -126,24 +123,10 @@ static int stream_next_page(struct merge *m, struct stream *s)
 	return 1;
 }
 
-/* Those in s->v are used up: 1: there are more; 0: there are none. */
-static int stream_fill(struct merge *m, struct stream *s)
+static void stream_stamp(struct stream *s)
 {
-	for (;;) {
-		int ret;
-
-		if (s->corrupt)
-			stream_damage(m, s, -EBADMSG);
-		s->i = 0;
-		s->n = page_read(&s->page, s->v, STREAM_RECORDS, &s->corrupt);
-		if (s->n)
-			return 1;
-		if (s->corrupt)
-			continue;
-		ret = stream_next_page(m, s);
-		if (ret != 1)
-			return ret;
-	}
+	s->raw = s->next.ts;
+	s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
 }
 
 static inline bool stream_wants(const struct stream *s, const struct page_event *ev)
@@ -153,31 +136,34 @@ static inline bool stream_wants(const struct stream *s, const struct page_event 
 	return id < s->n_events && s->events[id];
 }
 
-static void stream_stamp(struct stream *s)
+/* To the page's next short record whose event is wanted, or the last of them; false: there is none. */
+static inline bool stream_forward(const struct stream *s, struct page_reader *page, struct page_event *ev)
 {
-	s->raw = s->v[s->i].ts;
-	s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
+	if (!page_next_short(page, ev))
+		return false;
+	while (s->events && !stream_wants(s, ev) && page_next_short(page, ev))
+		;
+	return true;
 }
 
-/* The next of s->v behind ev (there is one) whose event is wanted, or the last of them. */
-static inline const struct page_event *stream_forward(const struct stream *s, const struct page_event *ev)
-{
-	const struct page_event *last = s->v + s->n - 1;
-
-	do
-		ev++;
-	while (s->events && ev < last && !stream_wants(s, ev));
-	return ev;
-}
-
-/* Those in s->v are used up. */
+/* To the next record, wanted or not, of this page or another. */
 static int stream_more(struct merge *m, struct stream *s)
 {
-	int ret = s->last ? 0 : stream_fill(m, s);
+	int ret = !s->last;
 
-	if (ret == 1) {
-		stream_stamp(s);
-	} else if (!ret) {
+	while (ret == 1) {
+		int found = page_next(&s->page, &s->next);
+
+		if (found == 1) {
+			stream_stamp(s);
+			return 1;
+		}
+		if (found < 0)
+			stream_damage(m, s, found);
+		else
+			ret = stream_next_page(m, s);
+	}
+	if (!ret) {
 		s->last = true;
 		return s->missed != 0;
 	}
@@ -190,14 +176,14 @@ static void stream_pause_stamp(struct stream *s, uint64_t before)
 	const struct pause *p = &s->pauses->v[s->next_pause];
 
 	s->raw = s->pause == PAUSE_FROM ? p->from : p->to;
-	s->raw = s->raw < before ? before : s->raw > s->v[s->i].ts ? s->v[s->i].ts : s->raw;
+	s->raw = s->raw < before ? before : s->raw > s->next.ts ? s->next.ts : s->raw;
 	s->ts = filetime_apply(s->time, s->at.cpu, s->raw);
 }
 
-/* Finds a pause between the record at `before` and v[i]. A loss there takes precedence. */
+/* Finds a pause between the record at `before` and the next. A loss there takes precedence. */
 static void stream_pause(const struct merge *m, struct stream *s, uint64_t before)
 {
-	bool between = !s->last && pauses_between(s->pauses, before, s->v[s->i].ts, &s->next_pause);
+	bool between = !s->last && pauses_between(s->pauses, before, s->next.ts, &s->next_pause);
 
 	s->paused = between && !m->tell_pauses;
 	if (!between || !m->tell_pauses || s->missed)
@@ -206,7 +192,7 @@ static void stream_pause(const struct merge *m, struct stream *s, uint64_t befor
 	stream_pause_stamp(s, before);
 }
 
-/* v[i] comes when all pauses before it have. */
+/* The next record comes when all pauses before it have. */
 static int stream_pause_next(const struct merge *m, struct stream *s)
 {
 	bool over = s->pause == PAUSE_TO;
@@ -215,7 +201,7 @@ static int stream_pause_next(const struct merge *m, struct stream *s)
 	s->pause = over ? PAUSE_NONE : PAUSE_TO;
 	if (!over)
 		stream_pause_stamp(s, before);
-	else if (s->pauses->v[s->next_pause].to < s->v[s->i].ts && ++s->next_pause)
+	else if (s->pauses->v[s->next_pause].to < s->next.ts && ++s->next_pause)
 		stream_pause(m, s, before);
 	if (!s->pause)
 		stream_stamp(s);
@@ -231,12 +217,10 @@ static int stream_step(struct merge *m, struct stream *s)
 	if (s->pause)
 		return stream_pause_next(m, s);
 	s->missed = 0;
-	if (s->i + 1 >= s->n) {
-		ret = stream_more(m, s);
-	} else {
-		s->i = (size_t)(stream_forward(s, &s->v[s->i]) - s->v);
+	if (stream_forward(s, &s->page, &s->next))
 		stream_stamp(s);
-	}
+	else
+		ret = stream_more(m, s);
 	if (s->pauses)
 		stream_pause(m, s, before);
 	return ret;
@@ -255,7 +239,7 @@ static int stream_next(struct merge *m, struct stream *s)
 
 static void stream_record(const struct stream *s, struct merge_record *rec)
 {
-	const struct page_event *ev = &s->v[s->i];
+	const struct page_event *ev = &s->next;
 	bool no_record = s->last || s->pause;
 
 	*rec = (struct merge_record){ .ts = s->ts,
@@ -352,30 +336,39 @@ static int run_hold(struct merge_run *run, struct stream *s)
 	return ret;
 }
 
-/* Most records: those of s->v that stand beside no loss, pause or page, as long as it is the turn of s. */
-static void run_fill_simple(struct merge_run *run, struct stream *s, const struct stream *second,
+/*
+ * Most records: those that stand beside no loss, pause or page, as long as it is the turn of s. False: the
+ * next is none of these.
+ */
+static bool run_fill_simple(struct merge_run *run, struct stream *s, const struct stream *second,
 			    size_t *bytes)
 {
 	const uint64_t until = second ? second->ts + (s->order < second->order) : UINT64_MAX;
 	const uint64_t add = (uint64_t)s->time->add;
-	const struct page_event *ev = s->v + s->i, *before = s->v + s->n - 1;
-	const uint8_t *begin = ev->data;
-	struct merge_record *rec = run->v + run->n, *last = run->v + run->most;
+	const uint8_t *begin = s->next.data;
+	struct merge_record *rec = run->v + run->n, *last = run->v + run->most, *first = rec;
+	struct page_reader page = s->page;
+	struct page_event ev = s->next, next = ev;
 	uint32_t stream = s->order & STREAM_MASK;
 
-	do {
-		*rec++ = (struct merge_record){ .ts = ev->ts + add,
-						.raw = ev->ts,
-						.data = ev->data,
-						.len = (uint32_t)ev->len,
+	while (stream_forward(s, &page, &next)) {
+		*rec++ = (struct merge_record){ .ts = ev.ts + add,
+						.raw = ev.ts,
+						.data = ev.data,
+						.len = (uint32_t)ev.len,
 						.bits = stream };
-		ev = stream_forward(s, ev);
-	} while (ev < before && rec < last && ev->ts + add < until);
-	s->i = (size_t)(ev - s->v);
-	s->raw = ev->ts;
-	s->ts = ev->ts + add;
-	*bytes += (size_t)(ev->data - begin);
+		ev = next;
+		if (rec == last || ev.ts + add >= until)
+			break;
+	}
+	s->page.p = page.p;
+	s->page.ts = page.ts;
+	s->next = ev;
+	s->raw = ev.ts;
+	s->ts = ev.ts + add;
+	*bytes += (size_t)(ev.data - begin);
 	run->n = (size_t)(rec - run->v);
+	return rec > first;
 }
 
 /* From s, as long as it is its turn (NULL: nobody else waits): what stream_next said. */
@@ -390,8 +383,7 @@ static int run_fill(struct merge *m, struct merge_run *run, struct stream *s, co
 		ret = s->held || s->last ? 0 : run_hold(run, s);
 		if (ret)
 			return ret;
-		if (s->simple && !s->missed && s->i + 1 < s->n) {
-			run_fill_simple(run, s, second, bytes);
+		if (s->simple && !s->missed && run_fill_simple(run, s, second, bytes)) {
 			ret = 1;
 			continue;
 		}
@@ -455,8 +447,7 @@ int merge_seek(struct merge *m, size_t stream, uint64_t at)
 	int ret = s->pages ? reader_pages_seek(s->pages, at) : 0;
 
 	s->page = (struct page_reader){ 0 };
-	s->n = s->next_pause = 0;
-	s->corrupt = false;
+	s->next_pause = 0;
 	s->last = false;
 	s->pause = PAUSE_NONE;
 	if (ret == 1)

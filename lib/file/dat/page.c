@@ -5,17 +5,14 @@
 #include "base/cursor.h"
 #include "base/files.h"
 
-/* Event header: type_len in the low 5 bits (little endian), time delta above. */
-#define TYPE_BITS	5
-#define TYPE_MASK	((1u << TYPE_BITS) - 1)
-#define TYPE_LEN_MAX	28 /* 1..28: length in words; 0: length in array[0] */
+#define TYPE_MASK	((1u << PAGE_TYPE_BITS) - 1) /* 0: length in array[0] */
 #define TYPE_PADDING	29
 #define TYPE_EXTEND	30
 #define TYPE_STAMP	31
 #define TS_SHIFT	27
 #define TS_MASK		((1u << TS_SHIFT) - 1)
 #define EXTEND_MAX	((1ull << 59) - 1)
-#define SMALL_MAX	(TYPE_LEN_MAX * 4)
+#define SMALL_MAX	(PAGE_TYPE_LEN_MAX * 4)
 #define COMMIT_MASK	(PAGE_MISSED_STORED - 1)
 #define HEADER_SIZE	16
 #define MISSED_SIZE	8	   /* the count of lost events after the data */
@@ -159,9 +156,9 @@ int page_next(struct page_reader *r, struct page_event *ev)
 	struct cursor c = cursor_at(r->p, (size_t)(r->end - r->p));
 
 	while (cursor_left(&c)) {
-		uint32_t head = cursor_u32(&c), delta = head >> TYPE_BITS;
+		uint32_t head = cursor_u32(&c), delta = head >> PAGE_TYPE_BITS;
 		unsigned int type = head & TYPE_MASK;
-		uint32_t word = type && type <= TYPE_LEN_MAX ? 0 : cursor_u32(&c);
+		uint32_t word = type && type <= PAGE_TYPE_LEN_MAX ? 0 : cursor_u32(&c);
 		uint64_t stamp = ((uint64_t)word << TS_SHIFT) + delta;
 
 		if (type == TYPE_PADDING && !delta) { /* the rest is empty */
@@ -189,38 +186,6 @@ int page_next(struct page_reader *r, struct page_event *ev)
 	}
 	r->p = r->end;
 	return 0;
-}
-
-size_t page_read(struct page_reader *r, struct page_event *v, size_t room, bool *bad)
-{
-	const uint8_t *p, *end = r->end;
-	size_t n = 0, left;
-	int ret = 1;
-
-	while (n < room && ret == 1) {
-		uint64_t ts = r->ts;
-
-		/* most are short: up to 112 bytes, at most 2^27 after the one before */
-		for (p = r->p; n < room && (left = (size_t)(end - p)) >= sizeof(uint32_t); n++) {
-			uint32_t head, len;
-
-			memcpy(&head, p, sizeof(head));
-			len = (head & TYPE_MASK) * 4;
-			if (!len || len > SMALL_MAX || left - sizeof(head) < len)
-				break;
-			ts += head >> TYPE_BITS;
-			v[n] = (struct page_event){ .ts = ts, .data = p + sizeof(head), .len = len };
-			p += sizeof(head) + len;
-		}
-		r->p = p;
-		r->ts = ts;
-		if (n < room) {
-			ret = page_next(r, &v[n]);
-			n += ret == 1;
-		}
-	}
-	*bad = ret < 0;
-	return n;
 }
 
 size_t page_max_record(size_t size)
@@ -303,7 +268,7 @@ static void put_u32(struct page_writer *w, uint32_t v)
 
 static void put_event_head(struct page_writer *w, unsigned int type, uint64_t delta)
 {
-	put_u32(w, (uint32_t)(delta & TS_MASK) << TYPE_BITS | type);
+	put_u32(w, (uint32_t)(delta & TS_MASK) << PAGE_TYPE_BITS | type);
 }
 
 int page_write(struct page_writer *w, uint64_t ts, const void *data, size_t len)
