@@ -56,8 +56,9 @@ struct span {
 	uint64_t before;	      /* of an exit: ns that the guest had run; SPAN_UNKNOWN: not recorded */
 	uint64_t left;		      /* of a visit: the reason of its end; SPAN_UNKNOWN: not recorded */
 	uint64_t first, last, detail; /* rows: its begin, its end, and the event that explains it best */
-	uint32_t machine, cpu;
-	uint32_t event; /* of a visit: the last one within it; SPAN_NO_EVENT: none */
+	uint32_t machine; /* not beside cpu: compilers copy the two as one, which waits for both stores */
+	uint32_t event;	  /* of a visit: the last one within it; SPAN_NO_EVENT: none */
+	uint32_t cpu;
 	int32_t pid;	/* the task of its begin */
 	int32_t vcpu;	/* the vCPU's thread; 0: not recorded */
 	uint16_t kind;	/* enum span_kind */
