@@ -328,7 +328,7 @@ void merge_run_release(struct merge_run *run)
 static int run_hold(struct merge_run *run, struct stream *s)
 {
 	struct reader_block *block = reader_block_hold(s->pages);
-	int ret = array_push(&run->blocks, &run->n_blocks, &block, sizeof(block));
+	int ret = array_push_kept(&run->blocks, &run->blocks_room, &run->n_blocks, &block, sizeof(block));
 
 	if (ret)
 		reader_block_drop(block);

@@ -55,7 +55,7 @@ struct merge_run {
 	struct merge_record *v;
 	size_t n;
 	struct reader_block **blocks;
-	size_t n_blocks;
+	size_t n_blocks, blocks_room;
 };
 
 /*

@@ -59,10 +59,10 @@ struct span {
 	uint32_t machine; /* not beside cpu: compilers copy the two as one, which waits for both stores */
 	uint32_t event;	  /* of a visit: the last one within it; SPAN_NO_EVENT: none */
 	uint32_t cpu;
-	int32_t pid;	/* the task of its begin */
-	int32_t vcpu;	/* the vCPU's thread; 0: not recorded */
-	uint16_t kind;	/* enum span_kind */
-	uint16_t end;	/* enum span_end */
+	int32_t pid;   /* the task of its begin */
+	int32_t vcpu;  /* the vCPU's thread; 0: not recorded */
+	uint16_t kind; /* enum span_kind */
+	uint16_t end;  /* enum span_end */
 };
 
 #define SPAN_NO_EVENT UINT32_MAX

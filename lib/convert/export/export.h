@@ -4,6 +4,7 @@
 
 #include "base/cell.h"
 #include "base/decode/mark-lines.h"
+#include "base/workers.h"
 #include "read/timeline.h"
 
 /* Recordings in other forms, written as their records come, in memory that depends on CPUs and tasks alone.
@@ -24,7 +25,7 @@ struct export_job {
 	/* Called with how much of the files has been read, 0 to 1; -errno ends the export. NULL: not. */
 	int (*progress)(void *ctx, double part);
 	void *progress_ctx;
-	uint64_t records, unknown; /* read; of them without a format */
+	OWN_LINE uint64_t records, unknown; /* read; of them without a format */
 };
 
 /* Reports how much has been read; in before() of a pipeline. */

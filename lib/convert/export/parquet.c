@@ -154,7 +154,7 @@ struct parquet_run {
 	size_t n, n_groups;
 	/* records by groups, and the columns that all have */
 	uint32_t order[MERGE_RUN_MAX];
-	union value own[PARQUET_OWN][MERGE_RUN_MAX];
+	union value own[PARQUET_OWN][MERGE_RUN_MAX + 8]; /* columns that do not share sets of the cache */
 };
 
 static void parquet_run_free(void *own)
