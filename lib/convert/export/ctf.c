@@ -203,7 +203,11 @@ struct ctf_export {
 	struct outfile out;
 	const bt_plugin **plugins; /* of each thread: babeltrace2 counts what refers to them without a lock */
 	size_t n_streams;
-	atomic_size_t next; /* stream */
+	struct ctf_turn {
+		uint64_t bytes;
+		size_t stream;
+	} * turns; /* the largest first: a core that got it last would end long after the others */
+	atomic_size_t next;
 	atomic_int ret;
 	pthread_mutex_t lock; /* of job and counts */
 	struct ctf_counts counts;
@@ -317,12 +321,17 @@ static int ctf_stream_write(struct ctf_export *x, size_t stream, const bt_plugin
 	return ret;
 }
 
+static int compare_turns(const void *a, const void *b)
+{
+	return ORDER(((const struct ctf_turn *)b)->bytes, ((const struct ctf_turn *)a)->bytes);
+}
+
 static void ctf_worker(void *ctx, size_t worker)
 {
 	struct ctf_export *x = ctx;
 
 	for (size_t i; !x->ret && (i = x->next++) < x->n_streams;) {
-		int ret = ctf_stream_write(x, i, x->plugins[worker]);
+		int ret = ctf_stream_write(x, x->turns[i].stream, x->plugins[worker]);
 
 		if (ret)
 			x->ret = ret;
@@ -479,7 +488,16 @@ int export_ctf(struct export_job *job, const char *dir, const struct log *log)
 	if (ret)
 		return ret;
 	x.plugins = calloc(n + 1, sizeof(*x.plugins));
-	ret = x.plugins ? 0 : -ENOMEM;
+	x.turns = calloc(x.n_streams + 1, sizeof(*x.turns));
+	ret = x.plugins && x.turns ? 0 : -ENOMEM;
+	for (size_t i = 0; i < x.n_streams && !ret; i++) {
+		const struct merge_stream *s = merge_stream_at(job->timeline->merge, i);
+		const struct reader_info *info = reader_info(job->in->v[s->input].reader);
+
+		x.turns[i] = (struct ctf_turn){ info->buffers[s->buffer].cpus[s->index].size, i };
+	}
+	if (!ret)
+		qsort(x.turns, x.n_streams, sizeof(*x.turns), compare_turns);
 	/* not a plugin of a user's directories or of the environment's: code is loaded */
 	for (size_t i = 0; i < n && !ret; i++)
 		if (bt_plugin_find("ctf", BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &x.plugins[i]))
@@ -492,6 +510,7 @@ int export_ctf(struct export_job *job, const char *dir, const struct log *log)
 	for (size_t i = 0; x.plugins && i < n; i++)
 		bt_plugin_put_ref(x.plugins[i]);
 	free(x.plugins);
+	free(x.turns);
 	if (x.counts.back)
 		log_warn(log, "%llu records lie before the one before them: they have its time",
 			 (unsigned long long)x.counts.back);
