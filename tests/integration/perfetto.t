@@ -348,6 +348,12 @@ print packet(bundle(0, event(1, 1, 24, n(1, 1))), n(98, $_)) for 1 .. 65;
 END
 import --perfetto "$tmp/machines" -o "$tmp/no.dat"
 refused 1 'more than 64 machines' "too many machines"
+wire >"$tmp/nul" <<'END'
+print packet(b(45, b(17, "\0")), n(98, 5)), packet(bundle(0, event(1, 1, 24, n(1, 1))), n(98, 5)),
+	packet(bundle(0, event(1, 1, 24, n(1, 1))));
+END
+import --perfetto "$tmp/nul" -o "$tmp/nul.dat"
+is "$status:$(cd "$tmp" && echo nul*.dat)" "0:nul-machine-5.dat nul.dat" "a machine whose name has a NUL has none"
 cp "$tmp/hand.pftrace" "$tmp/same"
 import --perfetto "$tmp/same" -o "$tmp/same"
 is "$status" 1 "the input as output: exit status"

@@ -104,7 +104,8 @@ static int take_utsname(struct pft_machine *m, struct cursor c)
 static int take_machine_name(struct pft_machine *m, const struct wire_field *f)
 {
 	for (size_t i = 0; i < f->len; i++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", f->data[i]))
+		if (!f->data[i] ||
+		    !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", f->data[i]))
 			return 0;
 	if (!f->len || f->len > 64)
 		return 0;
