@@ -378,26 +378,26 @@ static void sum_add(struct state_sum *to, const struct state_sum *part)
 }
 
 /* The same by causes, and by what stole. Not inlined: few spans need it. */
-static int total_detail(struct state_total *t, bool causes, const struct state_span *s, struct state_sum part)
-	__attribute__((noinline));
-static int total_detail(struct state_total *t, bool causes, const struct state_span *s, struct state_sum part)
+static int total_detail(struct state_total *t, bool causes, const struct state_span *s,
+			const struct state_sum *part) __attribute__((noinline));
+static int total_detail(struct state_total *t, bool causes, const struct state_span *s,
+			const struct state_sum *part)
 {
 	if (causes) {
-		const struct state_cause cause = {
-			s->state, s->why, s->why == STEP_NONE ? 0 : s->reason, { 0 }
-		};
+		uint64_t reason = s->why == STEP_NONE ? 0 : s->reason;
 		size_t i = 0;
 
-		while (i < t->n_causes &&
-		       (t->causes[i].state != cause.state || t->causes[i].why != cause.why ||
-			t->causes[i].reason != cause.reason))
+		while (i < t->n_causes && (t->causes[i].state != s->state || t->causes[i].why != s->why ||
+					   t->causes[i].reason != reason))
 			i++;
-		if (i == t->n_causes && array_push(&t->causes, &t->n_causes, &cause, sizeof(cause)))
+		if (i == t->n_causes &&
+		    array_push(&t->causes, &t->n_causes,
+			       &(struct state_cause){ s->state, s->why, reason, { 0 } }, sizeof(*t->causes)))
 			return -ENOMEM;
-		sum_add(&t->causes[i].sum, &part);
+		sum_add(&t->causes[i].sum, part);
 	}
 	if (s->state == STATE_STOLEN)
-		sum_add(&t->stolen[s->by], &part);
+		sum_add(&t->stolen[s->by], part);
 	if (s->state == STATE_PREEMPTED || (s->state == STATE_STOLEN && s->by == STATE_PREEMPTED)) {
 		struct state_thief thief = { s->other, s->other_input, { 0 } };
 		size_t i = 0;
@@ -412,7 +412,7 @@ static int total_detail(struct state_total *t, bool causes, const struct state_s
 		}
 		if (i == t->n_thieves && array_push(&t->thieves, &t->n_thieves, &thief, sizeof(thief)))
 			return -ENOMEM;
-		sum_add(&t->thieves[i].sum, &part);
+		sum_add(&t->thieves[i].sum, part);
 	}
 	return 0;
 }
@@ -427,7 +427,7 @@ static inline int total_add(const struct state_totals *all, struct state_total *
 	sum_add(&t->all[s->state], &part);
 	if (!all->with_causes && s->state != STATE_STOLEN && s->state != STATE_PREEMPTED)
 		return 0;
-	return total_detail(t, all->with_causes, s, part);
+	return total_detail(t, all->with_causes, s, &part);
 }
 
 /* Adds an owner's first span, or the part of one that lies in the time that is covered, and forgets what was
