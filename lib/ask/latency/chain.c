@@ -367,13 +367,16 @@ static int chain_stray(struct chain *c, const struct chain_slot *s, const struct
 /* The chain that waits in the slot continues. */
 static int chain_go(struct chain *c, struct chain_slot *s, const struct chain_step *step, bool unclear)
 {
-	struct chain_going g = { .carry = s->carry, .id = s->id, .row = step->moves ? step->row : s->row };
+	struct chain_going g;
 	const struct chain_event *before = step->before, *last = &g.v[step->point - 1], *now = &step->event;
 	bool complete = step->point + 1 == c->n_points;
 	struct chain_event all[CHAIN_POINTS_MAX];
 	size_t n = 0;
 	int ret;
 
+	g.carry = s->carry;
+	g.id = s->id;
+	g.row = step->moves ? step->row : s->row;
 	memcpy(g.v, chain_events(c, s), step->point * sizeof(g.v[0]));
 	g.v[step->point] = step->event;
 	/* in order by these two events; slot_doubts knows of others */
@@ -434,14 +437,20 @@ static int chain_look(struct chain *c, const struct chain_step *step, struct cha
 
 int chain_take(struct chain *c, const struct chain_step *step)
 {
-	struct chain_going g = { .v = { step->event }, .carry = step->carry, .row = step->row };
 	const struct chain_event *first;
 	struct chain_slot *s;
 	bool unclear, other;
 	int ret = chain_settle(c, step->event.ts);
 
-	if (!ret && !step->point)
+	if (!ret && !step->point) {
+		struct chain_going g; /* no event is there yet but the first */
+
+		g.v[0] = step->event;
+		g.carry = step->carry;
+		g.row = step->row;
+		g.unclear = false;
 		return chain_new(c, &g.id) ?: chain_arrive(c, step, &g);
+	}
 	ret = ret ?: chain_look(c, step, &s, &unclear);
 	if (ret || !s)
 		return ret ? ret : chain_stray(c, NULL, step);

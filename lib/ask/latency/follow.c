@@ -409,9 +409,8 @@ static bool latency_line(struct latency *l, struct latency_hit *h)
 /* The row's number. -ENOMEM. */
 static int latency_row_of(struct latency_rows *r, const struct latency_key *key, uint32_t *row)
 {
-	struct latency_row new = { .key = *key };
 	size_t at = latency_keys_find(&r->keys, key);
-	int ret;
+	struct latency_row *new;
 
 	if (at != SIZE_MAX) {
 		*row = (uint32_t)at;
@@ -421,10 +420,13 @@ static int latency_row_of(struct latency_rows *r, const struct latency_key *key,
 		*row = LATENCY_ROWS_MAX;
 		return 0;
 	}
-	new.others = r->n == LATENCY_ROWS_MAX;
 	*row = (uint32_t)r->n;
-	ret = new.others ? 0 : latency_keys_add(&r->keys, key);
-	return ret ? ret : array_push(&r->v, &r->n, &new, sizeof(new));
+	new = array_next(&r->v, r->n, sizeof(*new));
+	if (!new || (r->n < LATENCY_ROWS_MAX && latency_keys_add(&r->keys, key)))
+		return -ENOMEM;
+	new->key = *key;
+	new->others = r->n++ == LATENCY_ROWS_MAX;
+	return 0;
 }
 
 static int latency_follow(struct latency *l, struct latency_hit *h)
