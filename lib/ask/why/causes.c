@@ -59,7 +59,11 @@ void why_cause_span(const struct why *w, const struct state_span *s, bool pendin
 	const struct offset_guest *guest;
 	const char *comm;
 
-	*c = why_cause_plain(s->state == STATE_RUNNABLE ? STATE_PREEMPTED : s->state);
+	/* as why_cause_plain(), without a copy that waits for its stores */
+	memset(c, 0, sizeof(*c));
+	c->kind = s->state == STATE_RUNNABLE ? STATE_PREEMPTED : s->state;
+	c->cpu = STATE_NO_CPU;
+	c->pid = STATE_NO_TASK;
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		c->kind = STATE_GUEST;
 	else if (c->kind == STATE_UNKNOWN && s->lost)
