@@ -223,7 +223,9 @@ static int series_span(void *ctx, const struct state_span *span)
 		new.is.comm = steps_comm(r->read.steps, span->owner->input, span->owner->pid, span->to);
 	else if (preempted)
 		new.is.comm = steps_comm(r->read.steps, span->other_input, span->other, span->to);
-	hash = map_hash_bytes(&new.is, sizeof(new.is));
+	hash = map_hash(new.is.reason ^ new.is.class << 16 ^ (uint64_t)new.is.why << 32 ^
+			(uint64_t)new.is.state << 40 ^ (uint64_t)new.is.owner << 48 ^
+			(uint64_t)(uintptr_t)new.is.comm);
 	i = map_find(&r->by_state, hash, series_state_same, r->seen, &new.is);
 	if (i == MAP_NONE) {
 		int ret = series_state_find(r, span, &row);
