@@ -447,6 +447,7 @@ int chain_take(struct chain *c, const struct chain_step *step)
 
 		g.v[0] = step->event;
 		g.carry = step->carry;
+		g.id = 0;
 		g.row = step->row;
 		g.unclear = false;
 		return chain_new(c, &g.id) ?: chain_arrive(c, step, &g);

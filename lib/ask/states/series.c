@@ -207,6 +207,7 @@ static int series_span(void *ctx, const struct state_span *span)
 		    ((span->state >= STATE_HYP && span->state <= STATE_VMM) || preempted ||
 		     span->state == STATE_WAKING || span->state == STATE_BLOCKED);
 	struct series_seen new = { .is = { .owner = span->owner->index, .state = (uint16_t)span->state } };
+	const struct series_state *is = &new.is;
 	struct series_row *row;
 	uint32_t hash;
 	size_t i;
@@ -223,9 +224,9 @@ static int series_span(void *ctx, const struct state_span *span)
 		new.is.comm = steps_comm(r->read.steps, span->owner->input, span->owner->pid, span->to);
 	else if (preempted)
 		new.is.comm = steps_comm(r->read.steps, span->other_input, span->other, span->to);
-	hash = map_hash(new.is.reason ^ new.is.class << 16 ^ (uint64_t)new.is.why << 32 ^
-			(uint64_t)new.is.state << 40 ^ (uint64_t)new.is.owner << 48 ^
-			(uint64_t)(uintptr_t)new.is.comm);
+	/* of its fields: bytes of it would wait until all are stored */
+	hash = map_hash(is->reason ^ is->class << 16 ^ (uint64_t)is->why << 32 ^ (uint64_t)is->state << 40 ^
+			(uint64_t)is->owner << 48 ^ (uint64_t)(uintptr_t)is->comm);
 	i = map_find(&r->by_state, hash, series_state_same, r->seen, &new.is);
 	if (i == MAP_NONE) {
 		int ret = series_state_find(r, span, &row);

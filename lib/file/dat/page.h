@@ -48,6 +48,10 @@ static inline unsigned int page_event_id(const uint8_t *data, size_t len)
 	return len < 2 ? 0 : (unsigned int)data[0] | (unsigned int)data[1] << 8;
 }
 
+/* Event header: type_len in the low bits (little endian), time delta above; 1 to 28: the length in words. */
+#define PAGE_TYPE_BITS	  5
+#define PAGE_TYPE_LEN_MAX 28
+
 struct page_reader {
 	const uint8_t *p, *end;
 	uint64_t ts;
@@ -65,10 +69,6 @@ int page_reader_init(struct page_reader *r, const struct page_layout *layout, co
  * before is good, and nothing comes after.
  */
 int page_next(struct page_reader *r, struct page_event *ev);
-/* Event header: type_len in the low bits (little endian), time delta above; 1 to 28: the length in words. */
-#define PAGE_TYPE_BITS	  5
-#define PAGE_TYPE_LEN_MAX 28
-
 /*
  * The same of an event like most: up to 112 bytes, less than 2^27 after the one before. False: page_next()
  * has to look; *ev is as before. Inline: there are millions.
