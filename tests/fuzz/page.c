@@ -56,9 +56,10 @@ static void write_again(struct page_reader r)
 	page_writer_release(&w);
 }
 
-/* A short one is the one that page_next() finds. */
+/* A short one is the one that page_next() finds; each lies in the page, behind the one before. */
 static void read_short(struct page_reader r)
 {
+	const uint8_t *from = r.p, *end = r.end;
 	struct page_event ev, fast;
 	int ret;
 
@@ -69,7 +70,11 @@ static void read_short(struct page_reader r)
 		ret = page_next(&r, &ev);
 		must(!found || (ret == 1 && ev.ts == fast.ts && ev.data == fast.data && ev.len == fast.len &&
 				other.p == r.p && other.ts == r.ts));
+		must(ret != 1 ||
+		     (ev.data > from && ev.len <= (size_t)(end - ev.data) && r.p == ev.data + ev.len));
+		from = r.p;
 	} while (ret == 1);
+	must(!page_next(&r, &ev)); /* nothing comes behind a corrupt one */
 }
 
 static void check_page(const struct page_layout *layout, const uint8_t *data, size_t size)

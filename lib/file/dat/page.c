@@ -153,15 +153,14 @@ static int corrupt(struct page_reader *r)
 
 int page_next(struct page_reader *r, struct page_event *ev)
 {
-	struct cursor c = cursor_at(r->p, (size_t)(r->end - r->p));
-
-	while (cursor_left(&c)) {
-		uint32_t head = cursor_u32(&c), delta = head >> PAGE_TYPE_BITS;
+	while (!page_next_short(r, ev)) {
+		struct cursor c = cursor_at(r->p, (size_t)(r->end - r->p));
+		bool over = !cursor_left(&c);
+		uint32_t head = cursor_u32(&c), delta = head >> PAGE_TYPE_BITS, word = cursor_u32(&c);
 		unsigned int type = head & TYPE_MASK;
-		uint32_t word = type && type <= PAGE_TYPE_LEN_MAX ? 0 : cursor_u32(&c);
 		uint64_t stamp = ((uint64_t)word << TS_SHIFT) + delta;
 
-		if (type == TYPE_PADDING && !delta) { /* the rest is empty */
+		if (over || (type == TYPE_PADDING && !delta)) { /* the rest is empty */
 			r->p = r->end;
 			return 0;
 		} else if (type == TYPE_EXTEND) {
@@ -172,9 +171,9 @@ int page_next(struct page_reader *r, struct page_event *ev)
 			r->ts += delta;
 			if (word < 4 || !cursor_take(&c, word - 4))
 				return corrupt(r);
-		} else {
-			ev->len = type ? type * 4 : (size_t)word - 4;
-			ev->data = !type && word < 4 ? NULL : cursor_take(&c, ev->len);
+		} else { /* a short one that is not whole, or a long one */
+			ev->len = (size_t)word - 4;
+			ev->data = type || word < 4 ? NULL : cursor_take(&c, ev->len);
 			if (!ev->data)
 				return corrupt(r);
 			ev->ts = r->ts += delta;
@@ -183,9 +182,9 @@ int page_next(struct page_reader *r, struct page_event *ev)
 		}
 		if (c.bad)
 			return corrupt(r);
+		r->p = c.p;
 	}
-	r->p = r->end;
-	return 0;
+	return 1;
 }
 
 size_t page_max_record(size_t size)
