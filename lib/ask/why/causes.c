@@ -21,9 +21,12 @@ static bool why_cause_same(const void *causes, size_t index, const void *wanted)
 	return !memcmp(&key, wanted, sizeof(key));
 }
 
-struct why_cause why_cause_plain(unsigned int kind)
+void why_cause_plain(struct why_cause *c, unsigned int kind)
 {
-	return (struct why_cause){ .kind = kind, .cpu = STATE_NO_CPU, .pid = STATE_NO_TASK };
+	memset(c, 0, sizeof(*c)); /* in place: a copy would wait for its stores */
+	c->kind = kind;
+	c->cpu = STATE_NO_CPU;
+	c->pid = STATE_NO_TASK;
 }
 
 static uint32_t why_cause_find(struct why *w, const struct why_cause *c)
@@ -59,11 +62,7 @@ void why_cause_span(const struct why *w, const struct state_span *s, bool pendin
 	const struct offset_guest *guest;
 	const char *comm;
 
-	/* as why_cause_plain(), without a copy that waits for its stores */
-	memset(c, 0, sizeof(*c));
-	c->kind = s->state == STATE_RUNNABLE ? STATE_PREEMPTED : s->state;
-	c->cpu = STATE_NO_CPU;
-	c->pid = STATE_NO_TASK;
+	why_cause_plain(c, s->state == STATE_RUNNABLE ? STATE_PREEMPTED : s->state);
 	if (s->owner->kind == STATE_OF_GUEST_TASK)
 		c->kind = STATE_GUEST;
 	else if (c->kind == STATE_UNKNOWN && s->lost)

@@ -93,7 +93,7 @@ static int why_row_order(const void *a, const void *b)
 
 int why_compare(const struct why *w, double tail, struct why_comparison *c)
 {
-	struct why_row total = { .cause = why_cause_plain(WHY_TOTAL) };
+	struct why_row total = { 0 };
 	size_t n = w->n, low = n * 2 / 5, last = (size_t)((double)n * tail);
 	size_t high = n - low < last ? n - low : last;
 	bool few = n - last < WHY_TAIL_MIN || high < low + WHY_TAIL_MIN; /* for a tail: all are the middle */
@@ -105,6 +105,7 @@ int why_compare(const struct why *w, double tail, struct why_comparison *c)
 	int ret = t.ns ? 0 : -ENOMEM;
 
 	*c = (struct why_comparison){ .seen = w->seen, .n_all = w->n };
+	why_cause_plain(&total.cause, WHY_TOTAL);
 	if (!ret) {
 		why_table_fill(&t, c, &total);
 		c->n_typical = t.n[MIDDLE];

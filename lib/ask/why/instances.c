@@ -13,8 +13,9 @@ int why_open(struct why **out, const struct inputs *in, const struct latency_pre
 		return -ENOMEM;
 	*w = (struct why){ .in = in, .preset = preset, .stride = 1 };
 	for (uint32_t i = CAUSE_OTHERS; i <= CAUSE_LOST && !ret; i++) {
-		const struct why_cause cause = why_cause_plain(kinds[i]);
+		struct why_cause cause;
 
+		why_cause_plain(&cause, kinds[i]);
 		ret = why_cause_of(w, &cause) == i ? 0 : -ENOMEM;
 	}
 	return ret;

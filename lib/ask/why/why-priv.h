@@ -60,7 +60,7 @@ enum { CAUSE_OTHERS, CAUSE_UNKNOWN, CAUSE_UNDECIDED, CAUSE_LOST };
 /* Its number; beyond WHY_CAUSES_MAX that of others; UINT32_MAX: no memory. */
 uint32_t why_cause_of(struct why *w, const struct why_cause *c);
 /* A cause without further members. */
-struct why_cause why_cause_plain(unsigned int kind);
+void why_cause_plain(struct why_cause *c, unsigned int kind);
 void why_cause_span(const struct why *w, const struct state_span *s, bool pending, struct why_cause *out);
 
 /* ---- findings ------------------------------------------------------------------------------------- */
