@@ -206,7 +206,8 @@ struct ctf_export {
 	struct ctf_turn {
 		uint64_t bytes;
 		size_t stream;
-	} * turns; /* the largest first: a core that got it last would end long after the others */
+	} * turns; /* taken from the end, the largest: a core that got it last would end long after the others
+		    */
 	atomic_size_t next;
 	atomic_int ret;
 	pthread_mutex_t lock; /* of job and counts */
@@ -321,17 +322,12 @@ static int ctf_stream_write(struct ctf_export *x, size_t stream, const bt_plugin
 	return ret;
 }
 
-static int compare_turns(const void *a, const void *b)
-{
-	return ORDER(((const struct ctf_turn *)b)->bytes, ((const struct ctf_turn *)a)->bytes);
-}
-
 static void ctf_worker(void *ctx, size_t worker)
 {
 	struct ctf_export *x = ctx;
 
 	for (size_t i; !x->ret && (i = x->next++) < x->n_streams;) {
-		int ret = ctf_stream_write(x, x->turns[i].stream, x->plugins[worker]);
+		int ret = ctf_stream_write(x, x->turns[x->n_streams - 1 - i].stream, x->plugins[worker]);
 
 		if (ret)
 			x->ret = ret;
@@ -497,7 +493,7 @@ int export_ctf(struct export_job *job, const char *dir, const struct log *log)
 		x.turns[i] = (struct ctf_turn){ info->buffers[s->buffer].cpus[s->index].size, i };
 	}
 	if (!ret)
-		qsort(x.turns, x.n_streams, sizeof(*x.turns), compare_turns);
+		array_sort(x.turns, x.n_streams, sizeof(*x.turns), compare_u64);
 	/* not a plugin of a user's directories or of the environment's: code is loaded */
 	for (size_t i = 0; i < n && !ret; i++)
 		if (bt_plugin_find("ctf", BT_FALSE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &x.plugins[i]))
