@@ -345,13 +345,20 @@ static void vcpu_out(struct state_vcpu *v, enum kvm_side side, const struct step
 	state_kvm_set(v, side);
 }
 
+/* The vCPU of that thread, which mostly has the CPU. */
+static struct state_vcpu *vcpu_here(struct states *st, const struct state_cpu *c, int32_t pid)
+{
+	struct state_vcpu *v = c->task && c->task->pid == pid ? c->task->vcpu : NULL;
+
+	return v ?: state_vcpu_of(st, c->in, pid);
+}
+
 void state_kvm_step(struct states *st, struct state_cpu *c, const struct step *s)
 {
-	struct state_vcpu *v = c->task && c->task->pid == s->pid ? c->task->vcpu : NULL;
+	struct state_vcpu *v = vcpu_here(st, c, s->pid);
 	struct state_span wait;
 	uint64_t from;
 
-	v = v ?: state_vcpu_of(st, c->in, s->pid);
 	if (!v)
 		return;
 	state_sched_proof(st, c, v->task);
@@ -409,7 +416,7 @@ static void el2_inside(struct states *st, struct state_cpu *c, const struct step
 	if (c->hyp == HYP_EL2 || c->hyp == HYP_EL3)
 		return;
 	if (c->hyp == HYP_GUEST && s->b && s->b <= INT32_MAX) {
-		c->inside = v = state_vcpu_of(st, c->in, (int32_t)s->b);
+		c->inside = v = vcpu_here(st, c, (int32_t)s->b);
 		if (!v)
 			return;
 		v->inside_on = c;
