@@ -377,6 +377,16 @@ refusals() {
 	like "$messages" '^hyptrace: guest a: its address is too long' "$name: message"
 	is "$(files)" '*' "$name: nothing is left"
 
+	name="${label}a clock that the kernel has not"
+	new_tree
+	echo '[local] boot mono' >"$tree/trace_clock"
+	state >"$tmp/before"
+	record -e kvm -C bot -A "a@unix:$tmp/nobody" -- true
+	is "$status" 1 "$name: exit status"
+	is "$messages" "hyptrace: -C bot: no clock of this kernel (there are: local boot mono)" "$name: the guest is not asked"
+	is "$(files)" '*' "$name: nothing is left"
+	untouched "$name"
+
 	name="${label}a guest alone"
 	new_tree
 	agent good one

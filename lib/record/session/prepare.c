@@ -505,6 +505,22 @@ static int set_file_clock(struct session *s)
 	return spool_set(s->spool, "date_offset_us", text);
 }
 
+/* Refuses a clock that the kernel has not before guests are asked to set up by it. */
+static int check_clock(struct session *s, const char *clock)
+{
+	char line[1024] = "", *to = line;
+
+	if (read_line_at(undo_dirfd(s->undo), line, sizeof(line), "trace_clock") || !strchr(line, '['))
+		return 0; /* nothing names the clocks: setting one will tell */
+	for (const char *p = line; *p; p++)
+		if (*p != '[' && *p != ']') /* around the one in use */
+			*to++ = *p;
+	*to = 0;
+	if (words_have(line, clock))
+		return 0;
+	return log_fail(s->log, -EINVAL, "-C %s: no clock of this kernel (there are: %s)", clock, line);
+}
+
 /* Asks all guests at once; they set up while the host does. */
 static int prepare_guests(struct session *s)
 {
@@ -520,7 +536,8 @@ static int prepare_guests(struct session *s)
 		g->clock = first_clock(s);
 		g->tsync = m;
 		g->counter = clocks && counter_there();
-		ret = session_guests_prepare(g, spool_get(s->spool, "output")) ?: guests_ask_begin(g);
+		ret = check_clock(s, g->clock) ?: session_guests_prepare(g, spool_get(s->spool, "output"))
+			      ?: guests_ask_begin(g);
 	}
 	if (ret)
 		return ret;
