@@ -27,7 +27,7 @@ CC := $(CROSS_COMPILE)gcc
 CXX := $(CROSS_COMPILE)g++
 AR := $(CROSS_COMPILE)ar
 OBJCOPY := $(CROSS_COMPILE)objcopy
-ifneq ($(origin CC_OVERRIDE),undefined)
+ifneq ($(CC_OVERRIDE),)
 CC := $(CC_OVERRIDE)
 endif
 PKG_CONFIG ?= pkg-config
@@ -386,7 +386,7 @@ fuzzers: $(FUZZ_BIN)
 
 JOBS := -j$(shell nproc)
 MAKE_HERE = $(MAKE) --no-print-directory $(JOBS) O=$(O)
-MAKE_ARM64 = $(MAKE) --no-print-directory $(JOBS) O=build-arm64 SAN= CROSS_COMPILE=aarch64-linux-gnu-
+MAKE_ARM64 = $(MAKE) --no-print-directory $(JOBS) O=build-arm64 SAN= CC_OVERRIDE= CROSS_COMPILE=aarch64-linux-gnu-
 
 # one file for phones and hosts without libraries: recorder, agent, plugins and what they are linked with
 static:
