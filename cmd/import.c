@@ -139,6 +139,20 @@ static int import_qemu(const struct import_line *l, const struct log *log)
 	return 0;
 }
 
+/* Refuses an output that would take the place of what is read. */
+static int check_output(const struct import_line *l, const struct log *log)
+{
+	const char *const inputs[] = { l->o.text, l->o.input, l->perfetto, l->qemu,
+				       l->rings ? strchr(l->rings, '=') + 1 : NULL };
+	struct stat in, out;
+
+	for (size_t i = 0; i < ARRAY_SIZE(inputs); i++)
+		if (inputs[i] && !stat(inputs[i], &in) && !stat(l->o.output, &out) && same_file(&in, &out))
+			return log_fail(log, -EINVAL, "'%s' is the input: name another file with -o",
+					l->o.output);
+	return 0;
+}
+
 int cmd_import(int argc, char **argv)
 {
 	struct import_line l = { 0 };
@@ -171,8 +185,10 @@ int cmd_import(int argc, char **argv)
 	if (!options_good("hyptrace import", wrong))
 		return EXIT_USAGE;
 	console.quiet = l.quiet;
-	ret = l.qemu	   ? import_qemu(&l, &log)
-	      : l.perfetto ? import_perfetto(&l, &log)
-			   : import_file(&l.o, &log);
+	ret = check_output(&l, &log);
+	if (!ret)
+		ret = l.qemu	   ? import_qemu(&l, &log)
+		      : l.perfetto ? import_perfetto(&l, &log)
+				   : import_file(&l.o, &log);
 	return ret ? console_status(&console, ret) : EXIT_OK;
 }

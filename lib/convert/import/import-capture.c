@@ -451,15 +451,11 @@ out:
 
 static int import_open(struct job *j)
 {
-	struct stat in, out;
 	int ret;
 
 	j->fd = open(j->o->input, O_RDONLY | O_CLOEXEC);
-	if (j->fd < 0 || fstat(j->fd, &in))
+	if (j->fd < 0)
 		return log_fail_errno(j->o->log, -errno, "cannot open '%s'", j->o->input);
-	if (!stat(j->o->output, &out) && same_file(&in, &out))
-		return log_fail(j->o->log, -EINVAL, "'%s' is the input: name another file with -o",
-				j->o->output);
 	ret = reader_open(&j->reader, j->fd, j->o->log);
 	if (!ret)
 		j->info = reader_info(j->reader);

@@ -332,16 +332,11 @@ static int read_input(struct pft *p)
 {
 	const struct pftrace_opts *o = p->o;
 	FILE *in = fopen(o->input, "re");
-	struct stat from, to;
 	uint64_t packets = 0;
 	int ret = in ? 0 : -errno;
 
-	if (in && !fstat(fileno(in), &from) && !stat(o->output, &to) && same_file(&from, &to))
-		ret = -EINVAL;
 	ret = ret ?: read_trace(p, in, &packets);
-	if (ret == -EINVAL) {
-		log_err(o->log, "'%s' is the input: name another file with -o", o->output);
-	} else if (ret == -EBADMSG && packets) {
+	if (ret == -EBADMSG && packets) {
 		log_warn(o->log, "'%s' ends with what is no whole packet: what is before it was read",
 			 o->input);
 		ret = 0;

@@ -306,13 +306,10 @@ static int qemu_write(struct qemu *q)
 int qemu_import(const struct qemu_opts *o, struct qemu_result *r)
 {
 	struct qemu q = { .o = o, .result = r };
-	struct stat in, out;
 	struct cursor c;
 	int ret;
 
 	*r = (struct qemu_result){ 0 };
-	if (!stat(o->input, &in) && !stat(o->output, &out) && same_file(&in, &out))
-		return log_fail(o->log, -EINVAL, "'%s' is the input: name another file with -o", o->output);
 	ret = outfile_check(o->output, o->log);
 	if (ret)
 		return ret;
