@@ -133,6 +133,7 @@ graphs() {
 	for ((i = 0; i < 240; i++)); do
 		[ "$(drawn black)" -ge "$1" ] && return
 		sleep 0.5
+		alive
 	done
 }
 
@@ -146,6 +147,7 @@ shows() {
 		((i % 5)) || resize $((2000 - i % 2))
 		sleep 0.5
 		[ "$(drawn)" = "$1" ] && return
+		alive
 	done
 }
 
@@ -158,8 +160,19 @@ resize() {
 	done 2>/dev/null
 }
 
-# One thread: of several KernelShark 2.4 dies now and then in kshark_match_cpu(), without our plugin too.
+# KernelShark 2.4 dies now and then in kshark_match_cpu(), without our plugin too, and more often with several
+# threads: it is started again, twice in all.
+deaths=0
+alive() {
+	kill -0 $kernelshark 2>/dev/null || [ $((deaths++)) -ge 2 ] || {
+		diag "KernelShark died, and is started again"
+		show "${shown[@]}"
+	}
+}
+
 show() {
+	shown=("$@")
+	rm -rf "$tmp/home"/.[a-z]*
 	"${as_nobody[@]}" env HOME="$tmp/home" XDG_RUNTIME_DIR="$tmp/home" QT_QPA_PLATFORM=xcb OMP_NUM_THREADS=1 \
 		LIBGL_ALWAYS_SOFTWARE=1 TRACEEVENT_PLUGIN_DIR="$tmp/plugins" \
 		kernelshark "$@" >"$tmp/log" 2>&1 &
