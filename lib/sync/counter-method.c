@@ -491,7 +491,8 @@ static int counter_method_points(struct counter_method *j, enum sync_class class
 static int counter_method_begin(struct counter_method *j, const struct counter_log *host,
 				const struct counter_log *guest, const char **why)
 {
-	const struct curve *h = &j->host, *g = &j->guest;
+	const struct counter_ping *p = guest->pings;
+	size_t n = guest->n_pings;
 	int ret = curve_make(&j->host, host);
 
 	*why = ret == -ERANGE ? "the host's clock was set" : "too few snapshots of the host's counter";
@@ -503,8 +504,8 @@ static int counter_method_begin(struct counter_method *j, const struct counter_l
 		return ret == -ERANGE ? -ENODATA : ret;
 	*why = "its clock and its counter do not belong together";
 	/* both clocks count ns, on one counter; a guest's stands still at times, but never runs ahead */
-	if (fabs(g->ns / h->ns - 1) < CURVE_STEP &&
-	    g->v[g->n - 1].counter - g->v[0].counter <= h->v[h->n - 1].counter - h->v[0].counter)
+	if (fabs(j->guest.ns / j->host.ns - 1) < CURVE_STEP &&
+	    (!n || p[n - 1].first - p[0].last <= p[n - 1].back - p[0].sent))
 		return 0;
 	return -ENODATA;
 }

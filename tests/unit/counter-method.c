@@ -194,6 +194,22 @@ static void steady_clocks_within_a_microsecond(void **state)
 	release(&w, &r);
 }
 
+/* Of a recording that goes on the guest's snapshots may be younger than the host's. */
+static void a_part_of_a_recording(void **state)
+{
+	struct world w = { .host = { 5000000000, { 3, 3, 3 } },
+			   .guest = { 77, { -1, -1, -1 } },
+			   .vm.cntvoff = { 900000000 } };
+	struct sync_result r;
+
+	run(&w, 0.25);
+	load(&w, 90);
+	w.host_log.n_shots -= 3;
+	solve(&w, NULL, 0, &r);
+	judge(&w, &r, 1000);
+	release(&w, &r);
+}
+
 static void pause_is_cut(void **state)
 {
 	struct world w = { .host = { 5000000000, { 3, 3, 3 } },
@@ -621,6 +637,7 @@ int main(void)
 		cmocka_unit_test(log_of_a_long_recording),
 		cmocka_unit_test(drift_is_followed),
 		cmocka_unit_test(steady_clocks_within_a_microsecond),
+		cmocka_unit_test(a_part_of_a_recording),
 		cmocka_unit_test(pause_is_cut),
 		cmocka_unit_test(vm_is_found_among_others),
 		cmocka_unit_test(vms_started_together),
