@@ -190,6 +190,8 @@ sub signal_tests {
 	@all = $busy->();
 	stop('KILL');
 	ok(state() ne $clean && -s "$top/journal", 'kill -9 leaves a journal');
+	my $refused = `HYPTRACE_TRACING_DIR=$tree timeout 60 $O/hyptrace record -o $top/other.dat -e sched -- true 2>&1`;
+	ok($? >> 8 == 1 && $refused =~ /killed .*\Q$top\E\/journal/, '... that a recorder of the same buffer finds', $refused);
 	start('--listen', "unix:$uds");
 	ok(state() eq $clean && !-e "$top/journal", '... by which the next one puts all back');
 	my $bad = record();
