@@ -250,6 +250,20 @@ like "$(<"$tmp/said")" "warning: the buffers are too small: a CPU's begins (29|3
 	"... of one it is not all, which is said"
 nothing_left "--ring"
 
+new_tree
+feed
+"$hyptrace" record -o "$out/t.dat" -e kvm --profile 997 --flight 60 --ring >"$tmp/said" 2>&1 &
+recorder=$!
+wait_for sh -c '[ -n "$(find "$1/pages" -type f -size +0)" ] || ! kill -0 $2' - "$spool" $recorder
+if grep -q 'not permitted\|denied' "$tmp/said"; then
+	stop
+	skip 2 "$(<"$tmp/said")"
+else
+	is "$(find "$spool/pages" -type f -size +0 | sed 's,.*/,,; s,\..*,,' | sort -u)" 1 "--ring: samples are read all the time"
+	stop
+	is "$status" 0 "... exit status" || diag "$(<"$tmp/said")"
+fi
+
 # ---- what does not go together ---------------------------------------------------------------------
 
 refused() {

@@ -100,7 +100,7 @@ static int start_worker(struct track *t, struct spool *spool, size_t buffer, uns
 		.stop_fd = t->stop_fd,
 		.stopping = &t->stopping,
 		.sleep_us = t->rec->o.sleep_us,
-		.ring = t->rec->o.ring,
+		.ring = t->rec->o.ring && strcmp(t->s->ops->kind, "profile"), /* samples overwrite nothing */
 		.stats = &w->stats,
 		.log = t->rec->o.log,
 	};
