@@ -160,6 +160,27 @@ for cpu in 0 1 2; do
 	ok $? "-m 400: CPU $cpu has its 100 pages ($n events)"
 done
 
+# sub-buffers of 128 KiB, four of them on CPU 0
+new_tree
+echo 128 >"$tree/buffer_subbuf_size_kb"
+"$hyptrace" record -o "$out/t.dat" -e kvm -m 64 >"$tmp/said" 2>&1 &
+recorder=$!
+wait_for test -e "$out/t.dat.spool/range"
+perl -e '
+	use Fcntl;
+	sysopen my $fd, "$ARGV[0]/per_cpu/cpu0/trace_pipe_raw", O_RDWR or die;
+	fcntl $fd, 1031, 1 << 20 or die; # F_SETPIPE_SZ
+	for my $page (0 .. 3) {
+		my $events = join "", map { pack("L S C C l Q", 4 | 100 << 5, 2, 0, 0, 7, $page * 10 + $_) } 0 .. 9;
+		syswrite $fd, pack("Q Q a131056", 1e9 + $page * 1e6, length $events, $events);
+	}
+	sleep 60' "$tree" &
+feeder=$!
+wait_for sh -c '[ "$(stat -c %s "$1"/pages/0.0)" = 524288 ]' - "$out/t.dat.spool"
+sleep 1.5 # it looks twice a second
+stop
+is "$status $(numbers "$out/t.dat" | xargs)" "0 0 30 0 31 0 32 0 33 0 34 0 35 0 36 0 37 0 38 0 39" "-m below a page: the newest page"
+
 # ---- no more than that ------------------------------------------------------------------------
 
 start --max-size 2M

@@ -490,9 +490,9 @@ static int trim_cpus(struct rotate *r)
 	bool more = false;
 
 	for (size_t i = 0; i < r->n_streams; i++) {
-		uint64_t max = r->s->plan->max_cpu_kb << 10;
+		uint64_t size = r->streams[i].page_size, max = r->s->plan->max_cpu_kb << 10;
 
-		max -= max % r->streams[i].page_size;
+		max = max < size ? size : max - max % size;
 		r->to[i] = r->now[i] - r->from[i] > max ? r->now[i] - max : r->from[i];
 		more |= r->to[i] > r->from[i];
 	}
