@@ -285,6 +285,21 @@ else
 	is "$status" 0 "... exit status" || diag "$(<"$tmp/said")"
 fi
 
+# ---- a guest that fails at its begin -------------------------------------------------------------------
+
+"$build/tests/integration/fake-agent" metadata-noise "$tmp/bad" "$tmp/bad.log" &
+agent=$!
+wait_for test -S "$tmp/bad"
+start --best-effort --rotate 1s -A "bad@unix:$tmp/bad"
+wait_for files 3
+is "$(find "$out" -name '*bad*.dat')" "" "--best-effort: a guest that fails at its begin has no files"
+stop
+kill $agent 2>/dev/null
+like "$(<"$tmp/said")" "warning: going on without guest bad" "... the host's go on"
+unlike "$(<"$tmp/said")" "ends here" "... up to the end"
+"$hyptrace" report -i "$out/t.002.dat" 2>/dev/null | grep -q kvm_entry
+ok $? "... with its events"
+
 # ---- what does not go together ---------------------------------------------------------------------
 
 refused() {

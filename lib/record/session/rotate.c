@@ -344,12 +344,11 @@ static void rotate_write(void *rotate, size_t job)
 	if (!ret) {
 		struct dat_from_spool_opts fo = { .symbols = &r->s->symbols, .log = r->s->log };
 
-		for (size_t i = 1; i < r->n_pieces && !ret; i++)
-			ret = sanitize_spool(spools[i], fo.log);
-		/* the host's last: when it is there, all are */
+		/* the host's last: when it is there, all are; a guest that failed at its begin has none */
 		for (size_t i = r->n_pieces; i-- && !ret;)
-			if (i || r->s->n_tracks)
-				ret = dat_from_spool(spools[i], &fo);
+			if (i ? session_guest_takes_part(&guests.v[r->pieces[i].guest]) : r->s->n_tracks)
+				ret = (i ? sanitize_spool(spools[i], fo.log) : 0)
+					      ?: dat_from_spool(spools[i], &fo);
 	}
 	for (size_t i = 0; spools && i < r->n_pieces; i++)
 		if (spools[i])
