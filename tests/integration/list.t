@@ -196,6 +196,12 @@ guests,\"a \"\"far\"\" one\",AVF,,2049,,vm list," "... and as CSV"
 is "$("$hyptrace" list -g --json --probe | json 'map { $_->{agent} // "-" , " " } @{$j->{guests}}[3..5]')" \
 	"unreachable unreachable - " "--probe says that sockets are not there"
 
+mv "$root/jail/vm.json" "$root/jail/kept"
+mkfifo "$root/jail/vm.json"
+is "$(timeout 20 "$hyptrace" list -g --csv | grep fc1)" "guests,fc1,Firecracker,500,,,proc,0:502:name" \
+	"anybody's FIFO in place of a configuration is not waited for"
+mv "$root/jail/kept" "$root/jail/vm.json"
+
 # ---- each source without the others ------------------------------------------------
 
 mv "$proc" "$proc.away"

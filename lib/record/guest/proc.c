@@ -284,6 +284,7 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 	struct guest_proc proc = { .dir = p->dir, .o = s->o };
 	struct buf text = { 0 };
 	char *path;
+	int fd;
 
 	make_reachable(s, p->pid, &a->qmp);
 	proc.qmp = a->qmp;
@@ -300,8 +301,10 @@ static int add_vm(struct scan *s, struct process *p, const struct guest_vmm *vmm
 	/* a VMM with an API may have got its vsock by that, or by a file */
 	if (!a->cid && vmm && vmm->api) {
 		path = a->config ? reachable(s, p->pid, a->config) : NULL;
-		if (path && !read_file(path, CMDLINE_MAX, &text))
+		fd = path ? open_regular(path) : -1;
+		if (fd >= 0 && !read_fd(fd, CMDLINE_MAX, &text))
 			guest_config_parse(a, (char *)text.data, text.len);
+		fd_close(&fd);
 		free(path);
 		text.len = 0;
 		path = !a->cid && a->api ? reachable(s, p->pid, a->api) : NULL;
