@@ -263,4 +263,16 @@ is "$(head -n 1 "$tree/trace_clock")" local "$name: recover puts it back"
 [ ! -e "$spool" ]
 ok $? "$name: recover: the spool is gone"
 
+name="record -k"
+new_tree
+"$hyptrace" record -k -o "$dat" -e kvm -- true 2>"$tmp/err"
+is "$?" 0 "$name: exit status" || diag "$(<"$tmp/err")"
+"$hyptrace" record -o "$dat" -B hyp -- sh -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$tmp/go" 2>"$tmp/err" &
+wait_for test -s "$spool/undo"
+"$hyptrace" record -o "$tmp/other.dat" -e kvm -- true 2>"$tmp/err2"
+is "$?" 0 "$name: what it left is not taken for a killed recording's" || diag "$(<"$tmp/err2")"
+touch "$tmp/go"
+wait $!
+is "$?" 0 "$name: a recording beside" || diag "$(<"$tmp/err")"
+
 done_testing

@@ -479,6 +479,8 @@ static int finish_files(struct session *s)
 	struct workers *restorer = s->plan->keep ? NULL : workers_beside(restore_job, s);
 	int ret = 0, error;
 
+	if (s->plan->keep) /* else a later recording's journal of that name would be taken for this one's */
+		undo_drop(s->undo, 0);
 	kernel_symbols_read(&s->symbols, s->spool);
 	rotate_keep_last(s); /* guests' spools go with their files */
 	/* if this fails, session_write tries it again and keeps the spool */
