@@ -67,6 +67,33 @@ like "$(cat "$tree/events/sched/sched_switch/trigger")" '!traceon' "kill -9: the
 reads tracing_on 1 && reads hypervisor/tracing_on 0
 ok $? "kill -9: both are as before"
 
+# Text, whose times may need a repair: bounds of the whole recording, kept once each.
+bounds() {
+	cut -f 1 "$dat.spool/session" | grep '^hyp_' | xargs
+}
+rm -rf "$tree" "$dat"*
+"$build/tests/integration/fake-android" "$tree" android16
+for cpu in "$tree"/hypervisor/per_cpu/*; do
+	rm -f "$cpu"/trace_pipe*
+	mkfifo "$cpu/trace_pipe"
+	exec {fd}<>"$cpu/trace_pipe"
+done
+"$hyptrace" record -o "$dat" -B hyp "${regions[@]}" 2>"$tmp/err" &
+pid=$!
+wait_for armed
+for i in 1 2 3; do
+	region 1
+	region 0
+done
+is "$(bounds)" "hyp_from" "text: regions do not end the recording"
+mkdir "$dat" # the file is not made, the spool stays
+kill -INT $pid
+wait $pid
+is "$(bounds)" "hyp_from hyp_to" "text: its end does"
+rmdir "$dat"
+"$hyptrace" recover "$dat.spool" 2>"$tmp/err"
+is "$?" 0 "text: recover's exit status" || diag "$(cat "$tmp/err")"
+
 start -e sched --stop-on kvm:kvm_exit
 wait_for grep -q traceoff "$tree/events/kvm/kvm_exit/trigger"
 wait_for reads tracing_on 1

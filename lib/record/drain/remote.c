@@ -325,10 +325,11 @@ static int remote_probe(struct remote *r)
 	return ret ? log_fail_errno(r->log, ret, "cannot use %s/events/header_page", r->path) : 0;
 }
 
-/* A bound for a repair of times, which does without if it cannot be kept. */
-static void keep_bound(struct remote *r, const char *key, uint64_t ns)
+void remote_keep_bound(struct remote *r, bool end)
 {
-	if (r->spool && !r->raw && spool_set_number(r->spool, key, ns))
+	const char *key = end ? "hyp_to" : "hyp_from";
+
+	if (!r->raw && (end || !r->was_on) && spool_set_number(r->spool, key, boot_ns()))
 		log_warn(r->log, "%s is not kept in the spool", key);
 }
 
@@ -336,16 +337,13 @@ static int remote_start(struct source *s)
 {
 	struct remote *r = remote_of(s);
 	const bool first = !atomic_load(&r->on_since);
-	uint64_t now = boot_ns();
 	int ret = r->to_join ? remote_join_events(r, r->to_join) : 0;
 
 	r->to_join = NULL;
 	if (ret || r->was_on)
 		return ret;
-	if (first) { /* regions switch it on again and again */
-		atomic_store(&r->on_since, now);
-		keep_bound(r, "hyp_from", now);
-	}
+	if (first) /* regions switch it on again and again */
+		atomic_store(&r->on_since, boot_ns());
 	ret = remote_undo_file(r, first ? undo_write : undo_poke, "tracing_on", "1");
 	if (ret)
 		log_err(r->log, "cannot switch the hypervisor's tracing on (%s/tracing_on): %s%s", r->path,
@@ -362,8 +360,6 @@ static int remote_stop(struct source *s)
 		log_err(r->log, "%s has vanished while it was recorded: what was read is kept", r->path);
 	else if (ret)
 		log_err(r->log, "cannot write 0 to %s/tracing_on: %s", r->path, errno_text(ret));
-	else
-		keep_bound(r, "hyp_to", boot_ns());
 	return ret;
 }
 

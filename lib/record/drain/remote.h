@@ -100,6 +100,11 @@ int remote_reopen(struct remote **out, struct undo *u, const struct spool_buffer
  */
 int remote_import(struct remote **out, const char *path, const struct page_layout *raw, unsigned int n_cpus,
 		  struct spool *spool, const struct log *log);
+/*
+ * Keeps the time as a bound of the recording (repair.c), where a repair is possible: before the first start,
+ * and (end) after the last stop. Logs a failure. Not while others read the spool's keys.
+ */
+void remote_keep_bound(struct remote *r, bool end);
 /* Names of the vCPU threads seen, into the spool (collect_pids). */
 int remote_collect_pids(struct remote *r);
 

@@ -201,7 +201,7 @@ int spool_keep_info(struct spool *spool, const struct reader_info *info, bool (*
  * what the whole recording shows, and hyp_cntvoff records (above) are put in.
  *
  * Bounds of the recording, boot clock ns, are keys of the session file where they
- * are known: hyp_from (tracing was about to be switched on) and hyp_to (it was off).
+ * are known: hyp_from (before tracing was switched on, first) and hyp_to (after it was switched off, last).
  */
 
 /* Marks the spool: its hypervisor's times need repair. From any thread; 0 or -errno. */

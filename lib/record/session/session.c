@@ -204,8 +204,10 @@ static int arm(struct session *s)
 	 * as soon as they have.
 	 */
 	guests_ask_await(&s->guests);
-	if (s->remote)
+	if (s->remote) {
+		remote_keep_bound(s->remote, false);
 		ret = start_track(s, s->n_tracks - 1);
+	}
 	ret = ret ?: guests_ask_finish(&s->guests, best_effort);
 	if (ret)
 		return ret;
@@ -333,7 +335,7 @@ static int first_error(int ret, int error)
 int session_drain(struct session *s)
 {
 	size_t hosts = host_tracks(s);
-	int ret = 0;
+	int error, ret = 0;
 
 	rings_tracing(s->rings, false);
 	for (size_t i = 0; i < hosts; i++)
@@ -341,12 +343,16 @@ int session_drain(struct session *s)
 	ret = first_error(ret, rings_stop(s->rings));
 	ret = first_error(ret, session_guests_drain(&s->guests, s->recorder, DRAIN_TIMEOUT_MS));
 	clock_sampler_stop(s->guests.clocks);
-	for (size_t i = hosts; i < s->n_tracks; i++)
-		ret = first_error(ret, stop_track(s, i));
+	if (s->remote) {
+		error = stop_track(s, hosts);
+		if (!error)
+			remote_keep_bound(s->remote, true);
+		ret = first_error(ret, error);
+	}
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		struct source *source = s->tracks[i].source;
-		int error = recorder_finish(s->recorder, source, DRAIN_TIMEOUT_MS);
 
+		error = recorder_finish(s->recorder, source, DRAIN_TIMEOUT_MS);
 		if (error == -ETIMEDOUT)
 			log_err(s->log, "%s: the buffer does not run empty; the rest is lost", source->path);
 		ret = ret ?: error;
