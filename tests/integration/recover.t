@@ -235,6 +235,18 @@ is "$(lost_ends)" "CPU:1 [EVENTS DROPPED]" "$name: 2 of CPU 1 are lost, none of 
 like "$(<"$tmp/err")" 'host: cpu 1: 2 events are lost: the killed recorder had read them, but not written them' "$name: ... says recover"
 unlike "$(<"$tmp/err")" 'cpu 0|may be missing' "$name: ... and nothing else"
 
+name="tracing was off before"
+new_tree
+echo 0 >"$tree/tracing_on"
+"$hyptrace" record -o "$dat" -e kvm 2>"$tmp/err" &
+pid=$!
+wait_for grep -q 1 "$tree/tracing_on"
+kill -KILL $pid
+wait $pid 2>/dev/null
+rm "$spool/buffers/0" # so that the journal alone can know
+recover
+is "$(head -n 1 "$tree/tracing_on")" 0 "$name: it is off again" || diag "$(<"$tmp/err")"
+
 name="a guest's spool"
 new_spool 1 1
 new_pages 0

@@ -380,8 +380,12 @@ static int setup_quiet(struct instance *i)
 {
 	static const char *const lists[] = { "set_event", "set_event_pid", "set_event_notrace_pid" };
 	char trace[INSTANCE_PATH];
-	int ret = instance_put_file(i, "tracing_on", "0");
+	/* also where it is 0: the start writes 1 without the journal */
+	int ret = undo_save(i->undo, instance_file(i, trace, "tracing_on"));
 
+	if (ret)
+		instance_complain(i, LOG_ERROR, trace, "", ret, NULL);
+	ret = ret ?: instance_put_file(i, "tracing_on", "0");
 	for (size_t n = 0; !ret && n < ARRAY_SIZE(lists); n++)
 		ret = instance_put_list(i, lists[n], "");
 	ret = ret ?: instance_put_file(i, "current_tracer", "nop");
