@@ -71,10 +71,10 @@ feed() {
 		>"$fw/per_cpu/cpu1/trace_pipe"
 }
 
-# Both CPUs are in the spool: a loss begins a second page.
+# drained [BUFFER]: both CPUs are in the spool: a loss begins a second page.
 drained() {
-	[ "$(cat "$dat".spool/pages/0.0 2>/dev/null | wc -c)" -ge 8192 ] &&
-		[ "$(cat "$dat".spool/pages/0.1 2>/dev/null | wc -c)" -ge 4096 ]
+	[ "$(cat "$dat".spool/pages/"${1-0}".0 2>/dev/null | wc -c)" -ge 8192 ] &&
+		[ "$(cat "$dat".spool/pages/"${1-0}".1 2>/dev/null | wc -c)" -ge 4096 ]
 }
 
 record() {
@@ -155,6 +155,27 @@ like "$(cat "$tmp/err")" 'remotes/fw has vanished while it was recorded: what wa
 unlike "$(cat "$tmp/err")" 'cannot|tracefs could not be put back' "what went with it needs no putting back"
 like "$(trace-cmd report -N "$dat" 2>&1)" 'remote:fw:.* mailbox: +to scp: 12 bytes' "what was read is in the file"
 is "$(ls -d "$dat"*)" "$dat" "and no spool is left"
+
+# killed, then vanished: the host's buffer is drained all the same
+new_tree
+for cpu in 0 1 2; do
+	rm "$tree/per_cpu/cpu$cpu/trace_pipe_raw"
+	mkfifo "$tree/per_cpu/cpu$cpu/trace_pipe_raw"
+done
+exec {page}<>"$tree/per_cpu/cpu0/trace_pipe_raw"
+"$hyptrace" record -o "$dat" -e kvm -B remote:fw 2>"$tmp/err" &
+pid=$!
+feed
+wait_for drained 1
+kill -KILL $pid
+wait $pid 2>/dev/null
+rm -r "$fw"
+perl -e 'print pack("Q Q L S C C l Q x4060", 1e10, 20, 4 | 100 << 5, 2, 0, 0, 7, 0x2a)' >&$page
+timeout 20 "$hyptrace" recover "$dat.spool" 2>"$tmp/err"
+is "$?" 1 "kill -9, and a remote that vanishes: recover's exit status"
+like "$(cat "$tmp/err")" 'cannot open remotes/fw again' "... which it says"
+like "$(trace-cmd report -N "$dat" 2>&1)" ' kvm_entry: +PC: 0x0*2a$' "... what the host's buffer held is in the file"
+like "$(trace-cmd report -N "$dat" 2>&1)" 'remote:fw:.* mailbox: +to scp: 12 bytes' "... and what was read before"
 
 # ---- the command line is in the file ----------------------------------------------------------
 

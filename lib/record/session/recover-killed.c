@@ -2,10 +2,7 @@
 /* Finishes what a killed recorder left: drains the buffers, puts tracefs back, writes the file. */
 #include "record/session/session-priv.h"
 
-/*
- * A path that leads out of tracefs, or a source that writes pages of another size than
- * the spool holds, cannot be the same buffer.
- */
+/* A path that leads out of tracefs cannot be the same buffer. */
 static int reopen_track(struct session *s, const struct spool_buffer *b, struct session_track *t)
 {
 	int ret;
@@ -25,9 +22,13 @@ static int reopen_track(struct session *s, const struct spool_buffer *b, struct 
 			      ?: host_open(&t->source, undo_dirfd(s->undo), b->name, b->path, b->clock,
 					   s->log);
 	}
-	if (ret)
-		return ret;
-	return t->source->page_size == b->page_size && t->source->n_cpus == b->n_cpus ? 0 : -ESTALE;
+	return ret;
+}
+
+/* False also of a source that writes pages of another size than the spool holds: it is stopped only. */
+static bool is_buffer(const struct session_track *t, const struct spool_buffer *b)
+{
+	return t->source && t->source->page_size == b->page_size && t->source->n_cpus == b->n_cpus;
 }
 
 struct counter {
@@ -83,45 +84,46 @@ static int recover_mark_gone(struct session *s, size_t buffer)
 	return ret;
 }
 
-/* Takes what is left in the buffers. */
+/* Takes what is left in the buffers, also when some of them are gone. */
 static int recover_drain(struct session *s)
 {
 	struct recorder_opts ro = { .log = s->log };
 	const char *event;
-	int ret;
+	int ret = 0, gone = 0, error;
 
 	for (size_t i = 0; i < spool_n_buffers(s->spool); i++) {
 		const struct spool_buffer *b = spool_buffer(s->spool, i);
 		struct session_track *t = &s->tracks[s->n_tracks++];
 
-		ret = reopen_track(s, b, t);
-		if (ret)
-			return log_fail_errno(s->log, ret, "cannot open %s again", b->path);
-		t->started = true;
+		error = reopen_track(s, b, t) ?: is_buffer(t, b) ? 0 : -ESTALE;
+		if (error)
+			gone = log_fail_errno(s->log, error, "cannot open %s again", b->path);
+		t->started = t->source;
 	}
 	/* --start-on's triggers would switch the buffers on again. */
 	event = spool_get(s->spool, "start_on");
 	for (size_t i = 0; event && tracefs_path_ok(event) && i < s->n_tracks; i++)
-		if (!strcmp(s->tracks[i].source->ops->kind, "host"))
+		if (s->tracks[i].source && !strcmp(s->tracks[i].source->ops->kind, "host"))
 			instance_forget_region(s->undo, s->tracks[i].source->path, event);
 	/* off first: a buffer that still traces never runs empty */
 	for (size_t i = 0; i < s->n_tracks; i++) {
-		ret = s->tracks[i].source->ops->stop(s->tracks[i].source);
-		if (ret)
-			return ret;
+		error = s->tracks[i].source ? s->tracks[i].source->ops->stop(s->tracks[i].source) : 0;
+		ret = ret ?: error;
 	}
-	ret = recorder_new(&s->recorder, &ro);
+	ret = ret ?: recorder_new(&s->recorder, &ro);
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < s->n_tracks && !ret; i++)
-		ret = recover_mark_gone(s, i) ?: recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
+		if (is_buffer(&s->tracks[i], spool_buffer(s->spool, i)))
+			ret = recover_mark_gone(s, i)
+				      ?: recorder_add(s->recorder, s->tracks[i].source, s->spool, i);
 	if (session_drain(s) && !ret)
 		ret = -EIO;
 	session_region_keep(s);
 	session_sum(s);
 	kernel_symbols_read(&s->symbols, s->spool);
 	session_keep_texts(s);
-	return ret;
+	return ret ?: gone;
 }
 
 /* Of changes of this boot; a guest's spool has no journal. */

@@ -13,7 +13,7 @@
 /* Shared by session.c (the road), prepare.c (its first part) and recover-killed.c. */
 
 struct session_track {
-	struct source *source;
+	struct source *source;	   /* NULL: gone, when recovering */
 	struct instance *instance; /* NULL for the profile and the hypervisor, and when recovering */
 	bool started;
 	bool joined; /* --take-over: it ran before */

@@ -90,6 +90,8 @@ void session_sum(struct session *s)
 		struct drain_totals totals = recorder_totals(s->recorder, t->source);
 		struct session_buffer *b = &s->summary->buffers[i];
 
+		if (!t->source)
+			continue;
 		*b = (struct session_buffer){
 			.bytes = totals.bytes,
 			.events = totals.events,
@@ -367,7 +369,7 @@ void session_keep_texts(struct session *s)
 	for (size_t i = 0; i < s->n_tracks; i++) {
 		struct source *source = s->tracks[i].source;
 
-		for (unsigned int cpu = 0; cpu < source->n_cpus && !ret; cpu++) {
+		for (unsigned int cpu = 0; source && cpu < source->n_cpus && !ret; cpu++) {
 			const struct drain_stats *stats = recorder_stats(s->recorder, source, cpu);
 			struct buf text = { 0 };
 			char name[48];
