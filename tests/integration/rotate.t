@@ -285,6 +285,18 @@ else
 	is "$status" 0 "... exit status" || diag "$(<"$tmp/said")"
 fi
 
+new_tree
+feed
+"$hyptrace" record -o "$out/t.dat" -e kvm -B hyp --flight 60 --ring >"$tmp/said" 2>&1 &
+recorder=$!
+wait_for test -e "$spool/range"
+mv "$tree/hypervisor/per_cpu/cpu1/trace_pipe_raw" "$tmp/gone"
+kill -USR1 "$recorder"
+wait_for sh -c '! kill -0 $1 2>/dev/null' - $recorder # ends by itself
+stop 2>/dev/null
+is "$status" 1 "--ring: a CPU that cannot be read any more ends the recording"
+like "$(<"$tmp/said")" 'hyp: cpu 1: No such file or directory' "... which is said"
+
 # ---- a guest that fails at its begin -------------------------------------------------------------------
 
 "$build/tests/integration/fake-agent" metadata-noise "$tmp/bad" "$tmp/bad.log" &

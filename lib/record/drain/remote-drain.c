@@ -230,10 +230,11 @@ static int remote_open_cpu(const struct remote *r, unsigned int cpu, bool raw)
 
 	snprintf(path, sizeof(path), "per_cpu/cpu%u/%s", cpu, raw ? "trace_pipe_raw" : "trace_pipe");
 	fd = openat(r->dirfd, path, O_RDONLY | O_CLOEXEC | (raw ? O_NONBLOCK : 0));
-	if (fd < 0 && errno != ENODEV && errno != ENXIO) /* a CPU that is off has no buffer to be read */
-		log_err(r->log, "cannot open %s/%s: %s%s", r->path, path, strerror(errno),
-			remote_hint(r, errno));
-	return fd < 0 ? -errno : fd;
+	fd = fd < 0 ? -errno : fd;
+	if (fd < 0 && fd != -ENODEV && fd != -ENXIO) /* a CPU that is off has no buffer to be read */
+		log_err(r->log, "cannot open %s/%s: %s%s", r->path, path, errno_text(fd),
+			remote_hint(r, -fd));
+	return fd;
 }
 
 /* From now on the CPU's text is read. */
@@ -299,7 +300,7 @@ static int drain_pipe(struct remote_reader *x, void *chunk)
 				x->fd = remote_open_cpu(x->r, x->cpu, raw);
 		}
 		if (ret || x->fd < 0)
-			return ret;
+			return ret ?: x->fd == -ENODEV || x->fd == -ENXIO ? 0 : x->fd;
 		/* asked before the read: what comes after an empty read is read by the next one */
 		stopping = atomic_load(x->d->stopping);
 		asked = drain_asked(x->d, &mark);
