@@ -14,7 +14,7 @@
 
 /*
  * Events that were switched on before the first recorder came: by --early, or by the kernel's command line.
- * The first request for that buffer takes what is in it; later ones begin anew.
+ * The first request for that buffer that is not refused takes what is in it; later ones begin anew.
  */
 struct boot {
 	struct undo *early;	  /* --early: puts back what it changed; NULL: not used, or taken */
@@ -30,8 +30,10 @@ struct agent;
 int boot_early(struct agent *a, const char *events);
 /* Looks for what boot parameters have begun to trace, and keeps it in a->boot. */
 void boot_find(struct agent *a);
-/* True if the buffer holds a boot trace; afterwards it is an ordinary one. */
-bool boot_take(struct agent *a, const char *buffer);
+/* True if the buffer ("": the top one, or a->own) holds a boot trace. */
+bool boot_holds(const struct agent *a, const char *buffer);
+/* Of one that does: afterwards it is an ordinary one, and a->boot.early is the caller's. */
+void boot_take(struct agent *a, const char *buffer);
 /* Puts back what --early changed. */
 void boot_end_early(struct agent *a);
 

@@ -155,23 +155,24 @@ void boot_find(struct agent *a)
 			 a->boot.instances.v[i], a->boot.instances.v[i]);
 }
 
-bool boot_take(struct agent *a, const char *buffer)
+bool boot_holds(const struct agent *a, const char *buffer)
+{
+	return *buffer ? strlist_has(&a->boot.instances, buffer) : a->boot.top;
+}
+
+void boot_take(struct agent *a, const char *buffer)
 {
 	struct strlist *l = &a->boot.instances;
-	bool was = a->boot.top;
 
-	if (!*buffer) {
-		a->boot.top = false;
-		return was;
-	}
+	a->boot.early = NULL;
+	a->boot.top &= *buffer != 0;
 	for (size_t i = 0; i < l->n; i++) {
 		if (strcmp(l->v[i], buffer))
 			continue;
 		free(l->v[i]);
 		l->v[i] = l->v[--l->n];
-		return true;
+		break;
 	}
-	return false;
 }
 
 void boot_end_early(struct agent *a)

@@ -248,10 +248,9 @@ static int serving_open_undo(struct serving *s)
 {
 	struct agent *a = s->agent;
 
-	/* --early has begun one, which is to be ended with this recording */
+	/* --early has begun one, which is to be ended with this recording, unless the request is refused */
 	if (s->boot && a->boot.early) {
 		s->undo = a->boot.early;
-		a->boot.early = NULL;
 		return 0;
 	}
 	/* it switched on what only a recorder of the top buffer can take over */
@@ -345,6 +344,7 @@ static int serving_setup(struct serving *s)
 static int serving_prepare(struct serving *s, char **why)
 {
 	struct agent *a = s->agent;
+	size_t mark = a->boot.early ? undo_mark(a->boot.early) : 0;
 	int unwatched, ret = request_parse(&s->plan, &s->req.args, s->log, why);
 
 	if (ret)
@@ -366,7 +366,7 @@ static int serving_prepare(struct serving *s, char **why)
 		*why = strdup("--start-on, --stop-on: this event is not allowed here");
 		return -EACCES;
 	}
-	s->boot = boot_take(a, *a->own ? "" : s->buffer->name);
+	s->boot = boot_holds(a, *a->own ? "" : s->buffer->name);
 	/*
 	 * --allow: a buffer that only the agent writes to has nothing from before the request (but what
 	 * --early names), no mark and no trace_printk. The recorder sees no name of it.
@@ -381,6 +381,14 @@ static int serving_prepare(struct serving *s, char **why)
 		log_warn(s->log, "the pauses between regions will not be reported: %s", strerror(-unwatched));
 	serving_open_profile(s);
 out:
+	if (!ret && s->boot) {
+		boot_take(a, *a->own ? "" : s->buffer->name);
+	} else if (s->undo && s->undo == a->boot.early) { /* of --early, for the next request */
+		instance_free(s->inst);
+		s->inst = NULL;
+		undo_to(s->undo, mark);
+		s->undo = NULL;
+	}
 	if (ret && !*why)
 		*why = str_printf("cannot set up tracing: %s (see the agent's log)", strerror(-ret));
 	return ret;

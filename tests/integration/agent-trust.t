@@ -148,8 +148,15 @@ sub early_tests {
 	start('--listen', "unix:$uds", '--early', 'sched:sched_switch');
 	ok(slurp("$tree/set_event") =~ /sched:sched_switch/ && slurp("$tree/tracing_on") =~ /1/,
 		'--early: it records at once');
+	put('events/sched/sched_switch/enable', "1\n"); # as the kernel's set_event does
+	my $early = state();
 	my $s = dial();
-	my $r = ask($s, args(@plain));
+	my $r = ask($s, args('-e', 'sched', '-e', 'nosuch'));
+	ok(!ref $r && $r =~ /cannot set up tracing/, '--early: a request is refused', $r);
+	closed($s);
+	ok(state() eq $early && slurp("$tree/set_event") eq "sched:sched_switch\n", '... which leaves all as it was', slurp("$tree/set_event"));
+	$s = dial();
+	$r = ask($s, args(@plain));
 	ok(ref $r && slurp("$tree/trace") eq "kept\n", '--early: the first recorder gets what is there', slurp($agent_log));
 	close $s;
 	afterwards('--early: put back after the first recorder');
@@ -167,7 +174,11 @@ sub early_allow_tests {
 	ok(slurp("$tree/${buffer}set_event") =~ /irq_handler_entry/ && slurp("$tree/set_event") eq '',
 		"--early and --allow: in the agent's own instance", slurp($agent_log));
 	my $s = dial();
-	my $r = ask($s, args(@plain));
+	my $r = ask($s, args('-e', 'irq'));
+	ok(!ref $r && slurp("$tree/${buffer}tracing_on") =~ /1/, '... a request that is refused leaves it on', $r);
+	closed($s);
+	$s = dial();
+	$r = ask($s, args(@plain));
 	ok(ref $r && slurp($agent_log) =~ /holds a boot trace/, '... which the first recorder gets', slurp($agent_log));
 	close $s;
 	end_allow();
