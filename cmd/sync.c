@@ -70,23 +70,38 @@ static int keep_options(const struct sync_job *job, const struct input *in, stru
 	return ret;
 }
 
+/* Checks that FILE.orig is not there yet, or is this recording's. Logged. */
+static int check_original(const struct sync_job *job, const struct input *in)
+{
+	char *end = realpath(in->path, NULL), *orig = end ? str_printf("%s.orig", end) : NULL;
+	char *paths[] = { end, orig };
+	struct inputs both = { 0 };
+	uint64_t times[2][2], damaged = 0;
+	struct stat st;
+	int ret = !orig ? -ENOMEM : lstat(orig, &st) ? 0 : S_ISREG(st.st_mode) ? 1 : -EINVAL;
+
+	ret = ret == 1 ? inputs_open(&both, paths, 2, FILETIME_RAW, job->log) : ret;
+	for (size_t i = 0; i < both.n && !ret; i++)
+		ret = part_extent(&both.v[i], 1, 0, 0, &times[i][0], &times[i][1], &damaged);
+	if (ret != -ENOMEM && (ret || (both.n && (both.v[0].trace_id != both.v[1].trace_id ||
+						  memcmp(times[0], times[1], sizeof(times[0]))))))
+		ret = log_fail(job->log, ret ?: -EEXIST,
+			       "'%s' is there, and not of this recording: nothing is written; move it away",
+			       orig);
+	inputs_release(&both);
+	free(orig);
+	free(end);
+	return ret;
+}
+
 /* As NAME.orig: a hard link, so that the file is there all the time; the first one kept stays. */
 static int keep_original(const struct outfile *o)
 {
 	char *orig = str_printf("%s.orig", o->name);
-	struct stat st;
-	int ret = 0;
+	int ret = orig ? 0 : -ENOMEM;
 
-	if (!orig)
-		return -ENOMEM;
-	if (linkat(o->dir, o->name, o->dir, orig, 0) < 0)
+	if (orig && linkat(o->dir, o->name, o->dir, orig, 0) < 0 && errno != EEXIST)
 		ret = -errno;
-	if (ret == -EEXIST && !fstatat(o->dir, orig, &st, AT_SYMLINK_NOFOLLOW)) {
-		ret = S_ISREG(st.st_mode) ? 0 : -EINVAL;
-		if (ret)
-			log_err(o->log, "'%s.orig' is there, and no file: the original cannot be kept",
-				o->path);
-	}
 	free(orig);
 	return ret;
 }
@@ -157,6 +172,8 @@ static int write_files(struct sync_job *job)
 	bool any = false;
 	int ret = 0;
 
+	for (size_t i = 0; i < job->in->n && !ret; i++)
+		ret = check_original(job, &job->in->v[i]);
 	for (size_t i = 0; i < job->found.n_guests && !ret; i++) {
 		const struct offsets_guest *g = &job->found.guests[i];
 

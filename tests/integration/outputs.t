@@ -232,12 +232,29 @@ for kind in "mkdir" "mkfifo" "ln -s none"; do
 	$kind "$tmp/w/other.dat.orig"
 	"$hyptrace" sync -q --write "$tmp/w/other.dat" "$tmp/w/guest.dat" 2>"$tmp/err"
 	is "$? $(head -n 1 "$tmp/err")" \
-		"1 hyptrace: '$tmp/w/other.dat.orig' is there, and no file: the original cannot be kept" \
+		"1 hyptrace: '$tmp/w/other.dat.orig' is there, and not of this recording: nothing is written; move it away" \
 		"sync --write: .orig made by $kind"
 	cmp -s "$tmp/w/other.dat" "${sync[0]}"
 	ok $? "... the file stays as it was"
 	rm -r "$tmp/w/other.dat.orig"
 done
+cp "${sync[0]}" "$tmp/w/other.dat"
+cp "${sync[1]}" "$tmp/w/og.dat"
+cp tests/data/steal/trace.dat "$tmp/w/other.dat.orig"
+"$hyptrace" sync -q --write "$tmp/w/other.dat" "$tmp/w/og.dat" 2>"$tmp/err"
+is "$? $(head -n 1 "$tmp/err")" \
+	"1 hyptrace: '$tmp/w/other.dat.orig' is there, and not of this recording: nothing is written; move it away" \
+	"sync --write: .orig of another recording"
+cmp -s "$tmp/w/other.dat" "${sync[0]}" && cmp -s "$tmp/w/og.dat" "${sync[1]}" &&
+	cmp -s tests/data/steal/trace.dat "$tmp/w/other.dat.orig" && [ ! -e "$tmp/w/og.dat.orig" ]
+ok $? "... no file is changed"
+rm "$tmp/w/other.dat.orig"
+for again in first second; do
+	"$hyptrace" sync -q --write "$tmp/w/other.dat" "$tmp/w/og.dat" 2>"$tmp/err"
+	is "$? $(cat "$tmp/err")" "0 " "... the $again time without it"
+done
+cmp -s "$tmp/w/other.dat.orig" "${sync[0]}" && cmp -s "$tmp/w/og.dat.orig" "${sync[1]}"
+ok $? "... both originals are kept"
 
 # ---- a full disk ---------------------------------------------------------------------------------
 

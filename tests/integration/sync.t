@@ -99,11 +99,13 @@ is "$(units)" "number number seconds seconds" "a guest with a rate of its own, a
 sync -q -w "$tmp/trace.dat" "$tmp/trace-Guest.dat"
 is "$(rate)" "" "... --write takes it away"
 is "$(units)" "number number number number" "... and both are shown in ticks"
+rm "$tmp"/*.orig # of another recording
 cp tests/data/sync/trace.dat "$tmp"
 cp tests/data/sync/trace-Guest.dat "$tmp"
 sync -q -w "$tmp/trace.dat" "$tmp/trace-Guest.dat"
 is "$(rate)" "1 0" "of a host whose clock is known for ns the guest gets that"
 
+rm "$tmp"/*.orig
 # A CPU without events is not in stock's list of them, and the numbers of the others are above its length.
 perl -0777 -pe 's/\x01\0\0\0(\0\x30\0{6}\xf3\x03\0{6})/\x02\0\0\0$1/' tests/data/x86/trace-Guest.dat >"$tmp/trace-Guest.dat"
 cp tests/data/x86/trace.dat "$tmp"
