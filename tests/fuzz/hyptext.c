@@ -41,9 +41,11 @@ static struct sum feed(const uint8_t *data, size_t size, size_t chunk)
 		if (hyptext_feed(t, data + at, size - at < chunk ? size - at : chunk, add, &s))
 			abort();
 	bad = hyptext_bad_lines(t);
-	lost = hyptext_pending_lost(t);
 	mix(&s, &bad, sizeof(bad));
-	mix(&s, &lost, sizeof(lost));
+	for (unsigned int cpu = 0; cpu < 256; cpu++) {
+		lost = hyptext_pending_lost(t, cpu);
+		mix(&s, &lost, sizeof(lost));
+	}
 	hyptext_free(t);
 	hypevents_release(&e);
 	return s;

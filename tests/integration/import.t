@@ -114,6 +114,15 @@ like "$(cat "$tmp/err")" 'hyp 102 events \(12 lost\)' "odd lines: losses are cou
 like "$(report "$tmp/odd.dat")" 'hyp_unknown: .*brand_new a=1' "odd lines: an unknown event is kept as text"
 like "$(report "$tmp/odd.dat")" 'CPU:3 \[12 EVENTS DROPPED\]' "odd lines: trace-cmd shows the loss"
 
+# A loss with no event of its CPU after it
+{
+	head -n 50 "$tmp/protected.txt"
+	printf 'CPU:1 [LOST 5 EVENTS]\n'
+} >"$tmp/end.txt"
+import --hyp "$tmp/end.txt" -o "$tmp/end.dat"
+like "$(cat "$tmp/err")" 'hyp 50 events \(5 lost\)' "a loss at a CPU's end is counted"
+is "$("$hyptrace" sql --csv "$tmp/end.dat" 'SELECT cpu, events FROM lost' 2>/dev/null | tail -n 1)" "rows,1,5" "... and in the file"
+
 # The same with the kernel's formats, and version 6
 mkdir -p "$tmp/events/hypervisor/brand_new"
 printf 'name: brand_new\nID: 7\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:int a;\toffset:2;\tsize:4;\tsigned:1;\n\nprint fmt: "a=%%d", REC->a\n' \

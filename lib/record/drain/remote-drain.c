@@ -339,7 +339,7 @@ int remote_drain(struct source *s, unsigned int cpu, struct drain *d)
 		goto out;
 	x.fd = remote_open_cpu(r, cpu, r->raw);
 	ret = x.fd >= 0 ? drain_pipe(&x, chunk) : x.fd == -ENODEV || x.fd == -ENXIO ? 0 : x.fd;
-	lost = ret ? 0 : hyptext_pending_lost(x.text); /* after the last record */
+	lost = ret ? 0 : hyptext_pending_lost(x.text, cpu); /* after the last record */
 	d->stats->lost += lost;
 	ret = ret || !lost ? ret : page_write_lost(&x.out.w, lost);
 	fd_close(&x.fd);
@@ -414,9 +414,12 @@ int remote_feed_close(struct remote_feed *f, int ret, struct drain_totals *out)
 	const struct hyptext *text = f->n ? f->cpus->reader.text : NULL;
 
 	*out = (struct drain_totals){ .bad = f->bad };
-	if (text) {
-		out->lost = hyptext_pending_lost(text);
-		out->bad += hyptext_bad_lines(text);
+	out->bad += text ? hyptext_bad_lines(text) : 0;
+	for (unsigned int i = 0; i < f->n; i++) {
+		uint64_t lost = hyptext_pending_lost(text, i); /* after the CPU's last record */
+
+		out->lost += lost;
+		ret = ret || !lost ? ret : page_write_lost(&f->cpus[i].reader.out.w, lost);
 	}
 	for (unsigned int i = 0; i < f->n; i++) {
 		struct feed_cpu *c = &f->cpus[i];

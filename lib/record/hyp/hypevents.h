@@ -125,8 +125,8 @@ int hyptext_feed(struct hyptext *t, const void *data, size_t len,
  * record when it has a CPU and a time, the text cut where a record must end.
  */
 uint64_t hyptext_bad_lines(const struct hyptext *t);
-/* Lost events reported after the last record, not yet carried by one. */
-uint64_t hyptext_pending_lost(const struct hyptext *t);
+/* Lost events of a CPU reported after its last record, not yet carried by one. */
+uint64_t hyptext_pending_lost(const struct hyptext *t, unsigned int cpu);
 
 /*
  * Android's raw records: u16 id, packed fields. Turns one record of a page (data, len: as page_next gives

@@ -123,13 +123,9 @@ static uint64_t add_sat(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-uint64_t hyptext_pending_lost(const struct hyptext *t)
+uint64_t hyptext_pending_lost(const struct hyptext *t, unsigned int cpu)
 {
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < t->n_lost; i++)
-		sum = add_sat(sum, t->lost[i]);
-	return sum;
+	return cpu < t->n_lost ? t->lost[cpu] : 0;
 }
 
 static bool line_cpu(struct cursor *c, unsigned int *cpu)
