@@ -134,8 +134,7 @@ static int info_cpus(const struct report *r, size_t input, FILE *out)
 			fputc('\n', out);
 		}
 	}
-	log_damage(r->log, damaged);
-	return 0;
+	return log_damage(r->log, damaged);
 }
 
 static void info_option(const struct report_file *f, uint16_t id, const char *what, FILE *out)
@@ -180,7 +179,8 @@ static void info_stats(const struct report_file *f, FILE *out)
 	}
 }
 
-/* Prints the facts of o->what. -EINVAL: a wrong pattern; -EBADMSG: formats that cannot be parsed; -ENOMEM. */
+/* Prints the facts of o->what. -EINVAL: a wrong pattern; -EBADMSG: damage, formats that cannot be parsed;
+ * -ENOMEM. */
 static int info_file(const struct report *r, size_t input, FILE *out)
 {
 	const struct report_file *f = &r->files[input];
@@ -265,8 +265,8 @@ static int report_print(struct report *r)
 		return ret;
 	if (r->o->what == REPORT_EVENTS)
 		return report_events_print(r);
-	for (size_t i = 0; i < r->n && !ret; i++)
-		ret = info_file(r, i, stdout);
+	for (size_t i = 0; i < r->n && (!ret || ret == -EBADMSG); i++)
+		ret = info_file(r, i, stdout) ?: ret;
 	return ret;
 }
 

@@ -386,6 +386,13 @@ if cp "$tmp/v6.dat" "$tmp/bent.dat" 2>/dev/null; then
 else
 	skip 5 "no trace-cmd to make a file of version 6"
 fi
+# pages of the main buffer that are not compressed any more
+perl -0777 -ne 'my @at; push @at, pos() - 4 while /\x28\xb5\x2f\xfd/g; my $all = $_; substr($all, $_, 4) = "none" for @at[-5 .. -1]; print $all' \
+	$protected >"$tmp/bad.dat"
+for option in --cpus --first-event --last-event; do
+	fails 1 "damaged in [0-9]+ places" "$option of a damaged file" $option "$tmp/bad.dat" $nvhe
+	is "$(grep -c '^List of CPUs' "$tmp/out")" 2 "... the next file is shown, too"
+done
 "$hyptrace" report $protected >/dev/full 2>"$tmp/err"
 is "$?: $(cat "$tmp/err")" "1: hyptrace: cannot write the output: No space left on device" "a full disk"
 
