@@ -79,12 +79,14 @@ int output_check(const char *path, const struct inputs *in, const struct log *lo
 int output_open(struct outfile *out, const char *path, bool stream, const struct inputs *in,
 		const struct log *log);
 /*
- * Writes a trace.dat of one machine of the inputs: to output if that is the first that is no guest, else to
- * OUTPUT-MACHINE.dat; number: 1 makes "output.001.dat", 0: none. made gets the name, which must be new there
- * (-EEXIST). -errno: logged.
+ * Adds the name of a trace.dat of one machine of the inputs: output if that is the first that is no guest,
+ * else OUTPUT-MACHINE.dat; number: 1 makes "output.001.dat", 0: none. The name must be new in made (-EEXIST),
+ * and no input's. All are added before the first one is written. -errno: logged.
  */
-int output_copy(const struct dat_copy *copy, const char *output, const struct inputs *in, size_t machine,
-		uint64_t number, struct strlist *made, const struct log *log);
+int output_add(const char *output, const struct inputs *in, size_t machine, uint64_t number,
+	       struct strlist *made, const struct log *log);
+/* Writes a file of such a name. -errno: logged. */
+int output_copy(const struct dat_copy *copy, const char *name, const struct log *log);
 /* Prints the names if that went well (ret 0), and frees them. */
 void output_made(struct strlist *made, int ret, const struct log *log);
 /* All of a text into such a file. */

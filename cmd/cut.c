@@ -50,6 +50,8 @@ static int cut_files(void *opts, const struct log *log)
 	struct strlist made = { 0 };
 	const struct inputs *in;
 	uint64_t from, to, first, last, per = 0, damaged = 0; /* damaged pages are copied as they are */
+	uint64_t pieces;
+	size_t at = 0;
 	int ret = command_files(&o->f, COMMAND_NO_TEXTS, &in, log);
 
 	if (ret)
@@ -71,12 +73,15 @@ static int cut_files(void *opts, const struct log *log)
 			return log_fail(log, -EINVAL, "--per %s makes more than %d pieces: give a longer one",
 					o->per, CUT_PIECES_MAX);
 	}
+	pieces = from >= to ? 0 : per ? (to - from - 1) / per + 1 : 1;
+	for (size_t i = 0; i < in->n; i++)
+		for (uint64_t k = 1; k <= pieces && !ret; k++)
+			ret = output_add(o->output, in, i, per ? k : 0, &made, log);
 	for (size_t i = 0; i < in->n && !ret; i++) {
 		const struct reader_info *info = reader_info(in->v[i].reader);
 		const struct dat_source source = { in->v[i].path, in->v[i].reader };
 		struct cut_piece piece = { .time = &in->v[i].time, .from = from };
 		struct dat_copy copy = { .v = &source, .n = 1, .wanted = cut_wanted, .ctx = &piece };
-		uint64_t number = 0;
 		size_t n = 0;
 
 		for (size_t b = 0; b < info->n_buffers; b++)
@@ -85,7 +90,7 @@ static int cut_files(void *opts, const struct log *log)
 		ret = copy.passed ? 0 : -ENOMEM;
 		for (; piece.from < to && !ret; piece.from = piece.to) {
 			piece.to = per && to - piece.from > per ? piece.from + per : to;
-			ret = output_copy(&copy, o->output, in, i, per ? ++number : 0, &made, log);
+			ret = output_copy(&copy, made.v[at++], log);
 		}
 		free(copy.passed);
 	}

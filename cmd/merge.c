@@ -33,28 +33,38 @@ struct merge_piece {
 	struct dat_source source;
 };
 
+/* True: no piece of the same machine comes before it. */
+static bool is_first(const struct inputs *in, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (in->v[k].trace_id == in->v[i].trace_id)
+			return false;
+	return true;
+}
+
 static int merge_files(void *opts, const struct log *log)
 {
 	struct merge_opts *o = opts;
 	const struct inputs *in;
 	struct strlist made = { 0 };
 	int ret = command_files(&o->f, COMMAND_UNLOADED, &in, log);
+	size_t at = 0;
 
+	for (size_t i = 0; !ret && i < in->n; i++)
+		if (is_first(in, i))
+			ret = output_add(o->output, in, i, 0, &made, log);
 	for (size_t i = 0; in && i < in->n && !ret; i++) {
 		struct merge_piece *pieces;
 		struct dat_source *v;
 		struct dat_copy copy = { 0 };
 		uint64_t last, damaged = 0; /* damaged pages are copied as they are */
-		size_t k = 0;
 
-		while (in->v[k].trace_id != in->v[i].trace_id)
-			k++;
-		if (k != i) /* not the first of its machine */
+		if (!is_first(in, i))
 			continue;
 		pieces = calloc(in->n, sizeof(*pieces));
 		copy.v = v = calloc(in->n, sizeof(*v));
 		ret = pieces && v ? 0 : -ENOMEM;
-		for (; k < in->n && !ret; k++) {
+		for (size_t k = i; k < in->n && !ret; k++) {
 			struct merge_piece *p = &pieces[copy.n];
 
 			if (in->v[k].trace_id != in->v[i].trace_id)
@@ -67,9 +77,9 @@ static int merge_files(void *opts, const struct log *log)
 		}
 		if (!ret) {
 			qsort(pieces, copy.n, sizeof(*pieces), compare_u64);
-			for (k = 0; k < copy.n; k++)
+			for (size_t k = 0; k < copy.n; k++)
 				v[k] = pieces[k].source;
-			ret = output_copy(&copy, o->output, in, i, 0, &made, log);
+			ret = output_copy(&copy, made.v[at++], log);
 		}
 		free(pieces);
 		free(v);

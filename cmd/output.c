@@ -40,24 +40,25 @@ static char *output_name(const char *output, const struct inputs *in, size_t mac
 	return name;
 }
 
-int output_copy(const struct dat_copy *copy, const char *output, const struct inputs *in, size_t machine,
-		uint64_t number, struct strlist *made, const struct log *log)
+int output_add(const char *output, const struct inputs *in, size_t machine, uint64_t number,
+	       struct strlist *made, const struct log *log)
 {
 	char *name = output_name(output, in, machine, number);
-	struct outfile out;
-	int ret;
+	int ret = name ? output_check(name, in, log) : -ENOMEM;
 
-	if (!name)
-		return -ENOMEM;
-	if (strlist_has(made, name)) {
-		log_err(log, "two machines would be written to '%s': name files of one recording", name);
-		free(name);
-		return -EEXIST;
-	}
-	ret = strlist_add(made, name) ?: output_open(&out, name, false, in, log);
-	ret = ret ?: outfile_close(&out, dat_copy(copy, out.fd, name, log));
+	if (!ret && strlist_has(made, name))
+		ret = log_fail(log, -EEXIST,
+			       "two machines would be written to '%s': name files of one recording", name);
+	ret = ret ?: strlist_add(made, name);
 	free(name);
 	return ret;
+}
+
+int output_copy(const struct dat_copy *copy, const char *name, const struct log *log)
+{
+	struct outfile out;
+
+	return outfile_open(&out, name, false, log) ?: outfile_close(&out, dat_copy(copy, out.fd, name, log));
 }
 
 void output_made(struct strlist *made, int ret, const struct log *log)

@@ -102,6 +102,17 @@ refused 2 " cut: --time or --per is needed: the part of time to write, or the le
 refused 2 " cut: --per needs a duration, such as 10s or 500ms" cut --per 0s -o "$tmp/o.dat" $file
 refused 1 ": --per 1ns makes more than 10000 pieces: give a longer one" cut --per 1ns -o "$tmp/o.dat" $file
 refused 1 ": 'in.dat' is to be read, not to be written" cut --time 20.2, -o "$tmp/in.dat" "$tmp/in.dat"
+echo old >"$tmp/two.dat"
+refused 1 ": two machines would be written to 'two-Guest.dat': name files of one recording" \
+	cut -q --time +1ms, -o "$tmp/two.dat" tests/data/functions/trace.dat tests/data/steal/trace.dat
+is "$(cat "$tmp/two.dat")" old "... before anything is written"
+cp $file "$tmp/q.002.dat"
+refused 1 ": 'q.002.dat' is to be read, not to be written" cut --per 10ms -o "$tmp/q.dat" "$tmp/q.002.dat"
+is "$(ls "$tmp"/q.*)" "$tmp/q.002.dat" "... of pieces, too"
+echo old >"$tmp/m.dat"
+refused 1 ": two machines would be written to 'm-Guest.dat': name files of one recording" \
+	merge -q -o "$tmp/m.dat" tests/data/functions/trace.dat tests/data/steal/trace.dat
+is "$(cat "$tmp/m.dat")" old "... before anything is written"
 refused 2 " merge: two pieces or more are needed" merge -o "$tmp/o.dat" $file
 refused 1 ": tests/data/lab-nvhe.dat overlaps the piece before it: CPU 0 goes back in time" merge -o "$tmp/o.dat" $file $file
 perl -0777 -pe 'substr($_, rindex($_, "\x28\xb5\x2f\xfd"), 4) = "none"' tests/data/lab-protected.dat >"$tmp/bad.dat"
