@@ -79,7 +79,7 @@ static int cut_files(void *opts, const struct log *log)
 			ret = output_add(o->output, in, i, per ? k : 0, &made, log);
 	for (size_t i = 0; i < in->n && !ret; i++) {
 		const struct reader_info *info = reader_info(in->v[i].reader);
-		const struct dat_source source = { in->v[i].path, in->v[i].reader };
+		const struct dat_source source = { .name = in->v[i].path, .reader = in->v[i].reader };
 		struct cut_piece piece = { .time = &in->v[i].time, .from = from };
 		struct dat_copy copy = { .v = &source, .n = 1, .wanted = cut_wanted, .ctx = &piece };
 		size_t n = 0;

@@ -29,9 +29,37 @@ const struct opts_table merge_table = {
 };
 
 struct merge_piece {
-	uint64_t first; /* time of its first record */
+	uint64_t first, last; /* times of its records; UINT64_MAX, 0: none */
+	uint64_t number;
 	struct dat_source source;
 };
+
+/* N of "NAME.N.dat", as cut --per and record --rotate name pieces; 0: none. */
+static uint64_t piece_number(const char *path)
+{
+	const char *name = basename(path), *at = name + strlen(name);
+
+	while (at > name && !(at[-1] == '.' && isdigit((unsigned char)*at)))
+		at--;
+	return strtoull(at, NULL, 10);
+}
+
+/* Marks pieces, in the order of time, before which numbers are missing. Those without records are last. */
+static void mark_gaps(struct merge_piece *v, size_t n, const struct log *log)
+{
+	for (size_t k = 1; k < n && v[k].first != UINT64_MAX; k++) {
+		const struct merge_piece *before = &v[k - 1];
+		uint64_t missing = v[k].number - before->number - 1;
+
+		for (size_t e = n; missing && e-- > k && v[e].first == UINT64_MAX;)
+			missing -= v[e].number > before->number && v[e].number < v[k].number;
+		if ((!missing && before->number) || v[k].first <= before->last)
+			continue;
+		v[k].source.gap = true;
+		log_warn(log, "the numbers of '%s' and '%s' are not consecutive: a loss is marked between",
+			 before->source.name, v[k].source.name);
+	}
+}
 
 /* True: no piece of the same machine comes before it. */
 static bool is_first(const struct inputs *in, size_t i)
@@ -57,7 +85,7 @@ static int merge_files(void *opts, const struct log *log)
 		struct merge_piece *pieces;
 		struct dat_source *v;
 		struct dat_copy copy = { 0 };
-		uint64_t last, damaged = 0; /* damaged pages are copied as they are */
+		uint64_t damaged = 0; /* damaged pages are copied as they are */
 
 		if (!is_first(in, i))
 			continue;
@@ -69,14 +97,16 @@ static int merge_files(void *opts, const struct log *log)
 
 			if (in->v[k].trace_id != in->v[i].trace_id)
 				continue;
-			*p = (struct merge_piece){ .source = { in->v[k].path, in->v[k].reader } };
-			ret = part_extent(&in->v[k], 1, 0, 0, &p->first, &last, &damaged);
+			*p = (struct merge_piece){ .number = piece_number(in->v[k].path),
+						   .source = { in->v[k].path, in->v[k].reader, false } };
+			ret = part_extent(&in->v[k], 1, 0, 0, &p->first, &p->last, &damaged);
 			if (ret == -ENODATA) /* it joins at the end */
 				ret = 0;
 			copy.n++;
 		}
 		if (!ret) {
 			qsort(pieces, copy.n, sizeof(*pieces), compare_u64);
+			mark_gaps(pieces, copy.n, log);
 			for (size_t k = 0; k < copy.n; k++)
 				v[k] = pieces[k].source;
 			ret = output_copy(&copy, made.v[at++], log);

@@ -110,7 +110,7 @@ static int keep_original(const struct outfile *o)
 static int write_file(const struct sync_job *job, const struct input *in, const struct dat_options *o,
 		      const char *what)
 {
-	const struct dat_source source = { in->path, in->reader };
+	const struct dat_source source = { .name = in->path, .reader = in->reader };
 	const struct dat_copy copy = { .v = &source, .n = 1, .options = o->v, .n_options = o->n };
 	struct outfile out;
 	int ret = outfile_open(&out, in->path, false, job->log);

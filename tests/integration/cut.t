@@ -76,6 +76,40 @@ ok $? "... cut and joined"
 report "$tmp/l.dat" >"$tmp/joined"
 same "$tmp/joined" "$tmp/all" "... has them all"
 
+# ---- a piece that is missing ----------------------------------------------------------------
+
+merged() { # PIECE...: prints the messages, then the losses, of gap.dat
+	"$hyptrace" merge --no-guests -o "$tmp/gap.dat" "$@" 2>&1 | sed "s,$tmp/,,g"
+	"$hyptrace" sql --no-guests --csv "$tmp/gap.dat" "SELECT ts, cpu, events FROM lost ORDER BY cpu" 2>/dev/null | sed -n 's/^rows,\([^t]\)/\1/p'
+}
+may_miss() { # PIECE PIECE
+	echo "hyptrace: warning: the numbers of '$1' and '$2' are not consecutive: a loss is marked between"
+}
+"$hyptrace" cut -q --no-guests --per 1s -o "$tmp/s.dat" tests/data/steal/trace.dat
+is "$(merged "$tmp/s.003.dat" "$tmp/s.001.dat")" "$(may_miss s.001.dat s.003.dat)
+hyptrace: gap.dat
+41971722784,0," "a missing piece is a loss, and said"
+is "$("$hyptrace" stat --no-guests --csv --show longest "$tmp/gap.dat" 2>/dev/null | awk -F, '$5 > 100000000 && NR > 1')" "" \
+	"... over which no exit lasts"
+is "$(merged "$tmp"/s.*.dat)" "hyptrace: gap.dat" "all pieces: no loss"
+
+"$build/tests/integration/make-trace" "$tmp/few.dat" tests/integration/events/report <<'END'
+1000 0 100 sched_wakeup 101 50 1
+1500 1 100 sched_wakeup 101 50 1
+2500 0 100 sched_wakeup 102 50 1
+lost 0 5
+5500 0 100 sched_wakeup 103 50 1
+END
+"$hyptrace" cut -q --per 1us -o "$tmp/f.dat" "$tmp/few.dat"
+is "$(merged "$tmp"/f.*.dat)" "hyptrace: gap.dat
+5500,0,5" "pieces without events are none that are missing"
+is "$(merged "$tmp"/f.00[1345].dat)" "$(may_miss f.001.dat f.005.dat)
+hyptrace: gap.dat
+5500,0,
+1500,1," "a CPU without events after it has a loss at its end, and a number that is known becomes unknown"
+mv "$tmp/f.002.dat" "$tmp/second.dat"
+is "$(merged "$tmp/f.001.dat" "$tmp/second.dat" | head -n 1)" "$(may_miss f.001.dat second.dat)" "names without numbers"
+
 # each of rotated files has the names that its kernel knew at its end
 for piece in 1 2; do
 	"$build/tests/integration/make-trace" "$tmp/n.$piece.dat" tests/integration/events/report - <<-END

@@ -116,14 +116,21 @@ struct copied_cpu {
 	struct page_writer writer; /* for pages at the edges */
 	uint64_t last;		   /* time of the record that was seen last */
 	int order;		   /* what `wanted` said of it */
+	bool gap;		   /* the next page is marked: events are missing before it */
 	uint64_t bytes;		   /* written */
 };
 
 static int copy_put(void *ctx, const void *page, size_t size)
 {
 	struct copied_cpu *p = ctx;
-	int ret = write_all(p->w->pages, page, size);
+	int ret;
 
+	if (p->gap) {
+		page = memmove(p->writer.page, page, size);
+		page_mark_missed(&p->layout, p->writer.page);
+		p->gap = false;
+	}
+	ret = write_all(p->w->pages, page, size);
 	p->bytes += ret ? 0 : size;
 	return ret;
 }
@@ -244,8 +251,13 @@ static int unpack_cpu(struct copying *w, size_t buffer, size_t i, struct dat_cpu
 	for (size_t k = 0; k < w->c->n && !ret; k++) {
 		size_t at = buffer, index = i;
 
+		p.gap |= w->c->v[k].gap;
 		if (!k || copy_find(reader_info(w->c->v[k].reader), b, p.cpu, &at, &index))
 			ret = copy_cpu_pages(&p, &w->c->v[k], at, index, passed);
+	}
+	if (!ret && p.gap && p.last) { /* no page came after it */
+		p.writer.last_ts = p.last;
+		ret = page_write_lost(&p.writer, 0) ?: page_flush(&p.writer, true);
 	}
 	page_writer_release(&p.writer);
 	cpu->fd = w->pages;

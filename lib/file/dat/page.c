@@ -131,7 +131,7 @@ void page_mark_missed(const struct page_layout *l, void *page)
 	uint32_t commit;
 
 	memcpy(&commit, (uint8_t *)page + l->commit_offset, sizeof(commit));
-	page_set_commit(l, page, commit | PAGE_MISSED_EVENTS);
+	page_set_commit(l, page, (commit & ~PAGE_MISSED_STORED) | PAGE_MISSED_EVENTS);
 }
 
 /* An absolute stamp has 59 bits; the upper five are those of the time before (rb_fix_abs_ts). */

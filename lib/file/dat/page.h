@@ -98,7 +98,7 @@ uint64_t page_count(const struct page_layout *layout, const void *page, uint64_t
  * Writes the commit word of a page: bytes of events, with PAGE_MISSED_EVENTS or without. What is in it stays.
  */
 void page_set_commit(const struct page_layout *layout, void *page, uint32_t commit);
-/* Adds PAGE_MISSED_EVENTS to it. */
+/* Adds PAGE_MISSED_EVENTS to it, of an unknown number. */
 void page_mark_missed(const struct page_layout *layout, void *page);
 
 /* Largest record in bytes that fits into a page of `size` bytes, next to a count of lost events. */

@@ -112,6 +112,7 @@ bool reader_block_has(const struct reader_block *b, const uint8_t *data, uint64_
 struct dat_source {
 	const char *name; /* for messages */
 	const struct reader *reader;
+	bool gap; /* events may be missing before it: a loss of an unknown number on each CPU */
 };
 
 /*
