@@ -78,6 +78,8 @@ static bool flame_check(void *opts)
 		wrong = "--weight is count or ns";
 	else if ((c->opts.spans || c->opts.states) && c->opts.behind)
 		wrong = "--event is for stacks, which spans and states have none of";
+	else if (c->opts.behind && c->weight && !strcmp(c->weight, "ns"))
+		wrong = "--event is for samples, which --weight ns does not show";
 	else if (c->opts.states && (c->opts.spans || c->opts.tasks.n))
 		wrong = "--states shows vCPUs: without --spans and --task";
 	else if (c->desc && !c->opts.spans)
@@ -114,14 +116,14 @@ static uint64_t flame_sum(const struct flame_command *c, enum flame_weight w)
 	return flame_tree_total(t, 0, w) + flame_tree_total(t, 1, w);
 }
 
-/* Samples if there are any, else the functions' own time, else the function tracer's records. */
+/* Samples if there are any or --event asks for them, else functions' own time, else the tracer's records. */
 static enum flame_weight flame_weigh(const struct flame_command *c)
 {
 	bool count = c->weight && !strcmp(c->weight, "count");
 
 	if (c->weight && !count)
 		return FLAME_NS;
-	if (flame_sum(c, FLAME_SAMPLES))
+	if (c->opts.behind || flame_sum(c, FLAME_SAMPLES))
 		return FLAME_SAMPLES;
 	if (flame_sum(c, FLAME_CALLS))
 		return count ? FLAME_CALLS : FLAME_NS;
@@ -412,6 +414,7 @@ int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged)
 static int flame_run(void *opts, const struct log *log)
 {
 	struct flame_command *c = opts;
+	const struct flame_opts *o = &c->opts;
 	size_t hosts = 0;
 	int ret = command_files(&c->f, COMMAND_NO_TEXTS, &c->in, log);
 
@@ -427,7 +430,10 @@ static int flame_run(void *opts, const struct log *log)
 			hosts);
 	ret = ret ?: flame_read(c);
 	if (ret == -ENODATA)
-		log_err(log, "no stacks in these files; record with --profile 99 or -T");
+		log_err(log, o->behind || o->spans || o->states || o->machines.n || o->tasks.n || c->in->to
+				     ? "nothing in these files is what the options ask for: --event, "
+				       "--spans, --states, --machine, --task, --time"
+				     : "no stacks in these files; record with --profile 99 or -T");
 	ret = ret ?: flame_write(c);
 	for (size_t i = 0; i < c->notes.n && !ret && c->f.form == ANSWER_TEXT; i++)
 		log_info(log, "%s", c->notes.v[i]);

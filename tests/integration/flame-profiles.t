@@ -159,7 +159,7 @@ done
 profiles "states of vCPUs" nanoseconds time/nanoseconds --states tests/data/guest/trace.dat tests/data/guest/trace-Guest.dat
 is "$(grep -c '^guest:Guest;vCPU [01];' "$tmp/text") $(grep -E 'hypervisor;(hvc|guest_exit) ' "$tmp/text" | wc -l)" "$(wc -l <"$tmp/text") 4" "... by vCPU, state and reason"
 profiles "how many states" none calls/count --states -w count tests/data/steal/trace.dat
-is "$(flame --states -m nobody tests/data/steal/trace.dat 2>&1) $?" "hyptrace: no stacks in these files; record with --profile 99 or -T 1" "--states of another machine"
+is "$(flame --states -m nobody tests/data/steal/trace.dat 2>&1) $?" "hyptrace: nothing in these files is what the options ask for: --event, --spans, --states, --machine, --task, --time 1" "--states of another machine"
 is "$(flame --states --diff tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat | awk '$(NF - 1) != $NF')" "" \
 	"--states --diff of a recording with itself: all alike"
 is "$(flame --states --spans "$tmp/host.dat" 2>&1) $?" "hyptrace: --states shows vCPUs: without --spans and --task 2" "--states --spans"

@@ -584,6 +584,15 @@ fails 2 '^hyptrace: ' "a filter that is none" -e 'sched_switch: pid ==' "$host"
 fails 1 'no event found' "a filter on what is in no file" -e no_such "$host" "$guest"
 fails 1 'to be read, not to be written' "over its input" -o "$host" "$host"
 fails 1 'cannot open' "no file" "$tmp/no.dat"
+nothing='^hyptrace: nothing in these files is what the options ask for: --event, --spans, --states, --machine, --task, --time$'
+fails 1 "$nothing" "--event that no stack is behind" -e kvm_exit tests/data/functions/trace.dat
+is "$("$hyptrace" flame -q -e kvm_exit tests/data/functions/trace.dat 2>/dev/null)" "" "... shows nothing else in place of it"
+fails 1 "$nothing" "... nor their number" -e kvm_exit -w count tests/data/functions/trace.dat
+fails 2 'does not show' "--event with --weight ns" -e kvm_exit -w ns "$host"
+fails 1 "$nothing" "--task of none" -t nosuch "$host"
+fails 1 "$nothing" "--machine of none" -m nosuch "$host"
+fails 1 "$nothing" "--spans of none" --spans "$host"
+fails 1 "$nothing" "--states of none" --states "$host"
 fails 1 '^hyptrace: no stacks in these files; record with --profile 99 or -T$' "no stacks" tests/data/lab-stock-arm64.dat
 
 # Stacks that say more than their records hold, that are deep, that go in circles, names of all kinds.
