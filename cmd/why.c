@@ -20,6 +20,7 @@ struct why_job {
 	struct why_comparison c;
 	struct answer answer;
 	bool text;  /* for people */
+	bool none;  /* no complete instance, or no vCPU, to answer for */
 	char p[24]; /* "p99" */
 };
 
@@ -124,7 +125,10 @@ static void why_print_head(struct why_job *j)
 		answer_note(a, "%s - p50 = %s: %s", j->p, answer_duration(a, c->p_tail - c->p50, text),
 			    buf_str(&line) ?: "no cause has 5 %");
 	} else if (!n) {
-		answer_note(a, "none is complete: hyptrace latency shows how many began");
+		answer_note(a,
+			    j->task ? "no wake-up of task %s leads to its run"
+				    : "none is complete: hyptrace latency shows how many began",
+			    j->task);
 	} else if (c->n_tail) {
 		answer_note(a, "nothing stands out: the tail is as long as the middle");
 	} else if (tail >= 60) {
@@ -309,6 +313,7 @@ static int why_print_tail(struct why_job *j, uint64_t *damaged)
 
 	ret = ret ?: j->span ? why_cut_marks(j, damaged) : why_cut_chains(j, damaged);
 	ret = ret ?: why_compare(j->why, j->tail, &j->c);
+	j->none = !c->n_all;
 	if (ret == -E2BIG)
 		log_err(j->log,
 			"the instances have too many stretches for memory: --time FROM,TO reads a part");
@@ -348,6 +353,7 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 	bool out = false;
 	char lost[32], number[8];
 
+	j->none = !f.wall;
 	for (size_t i = 0; i < f.n; i++)
 		out |= f.v[i].share >= WHY_NAMED;
 	if (!ret && !f.wall)
@@ -420,7 +426,7 @@ static int why_run(void *opts, const struct log *log)
 	snprintf(j->p, sizeof(j->p), "p%.6g", j->tail * 100);
 	ret = ret ?: why_answer(j, &out, &damaged) ?: print_answer(&out, log);
 	buf_release(&out);
-	return log_damage(log, damaged) ?: ret;
+	return log_damage(log, damaged) ?: ret ?: j->none ? EXIT_FAILED : 0;
 }
 
 int cmd_why(int argc, char **argv)

@@ -100,6 +100,12 @@ like "$(<"$tmp/out")" '^Mean of 30 instances, by cause$' "... of all of them"
 # shellcheck disable=SC2086
 like "$(why_of --preset hypercall $stock)" '^none is complete' "no chain at all"
 # shellcheck disable=SC2086
+why_of --preset hypercall $stock >/dev/null
+is "$status" 1 "... is no answer"
+# shellcheck disable=SC2086
+why_of --task bogus@Guest $steal >/dev/null
+is "$status $(cat "$tmp/out" "$tmp/err")" "1 no wake-up of task bogus@Guest leads to its run" "a task that is not there"
+# shellcheck disable=SC2086
 why_of --preset timer $stock >/dev/null
 like "$(<"$tmp/err")" 'the files have no hrtimer_start@guest: record -A GUEST -e timer gives it' "events that are missing"
 [ "$status" = 1 ] && [ ! -s "$tmp/out" ]
@@ -138,6 +144,11 @@ is "$(tail -n 1 "$tmp/out")" "preempted by hyptrace-215, which recorded: 15.00ms
 like "$(why_of tests/data/x86/trace.dat tests/data/x86/trace-Guest.dat)" '^1\. out of the guest: only sched_switch shows more: record -e sched: ' \
 	"what was not recorded is one, with what to record"
 is "$(why_of tests/data/formats-arm64.dat)" "the files have no entries and exits of vCPUs: record -e kvm -e sched" "no vCPUs"
+for form in "" --json --csv; do
+	# shellcheck disable=SC2086
+	why_of $form tests/data/formats-arm64.dat >/dev/null
+	is "$status" 1 "... is no answer, $form"
+done
 like "$(why_of --csv tests/data/steal/trace.dat tests/data/steal/trace-Guest.dat)" '^findings,1,"preempted by hog-178, most of it from the guest.s task hyptrace-agent-99",[0-9]+,1002,Guest:0,0.37' \
 	"for programs"
 
