@@ -153,7 +153,8 @@ void guests_want(bool wanted);
 enum {
 	COMMAND_UNLOADED = 1 << 16, /* the caller has settings to make before it loads formats and plugins */
 	COMMAND_NO_TEXTS = 1 << 17, /* it prints no events: plugins are not loaded */
-	COMMAND_FLAGS = COMMAND_UNLOADED | COMMAND_NO_TEXTS
+	COMMAND_TICKS_ONLY = 1 << 18, /* --ts2secs leaves recordings whose clock counts ns as they are */
+	COMMAND_FLAGS = COMMAND_UNLOADED | COMMAND_NO_TEXTS | COMMAND_TICKS_ONLY
 };
 /*
  * Opens a command's files with their formats and plugins, adds those of their guests, and corrects times as

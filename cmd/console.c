@@ -132,6 +132,19 @@ static void import_advise(const char *path, const struct log *log)
 	fd_close(&fd);
 }
 
+/* Sets the rate: ticks_only, or where a clock counts ticks, only of recordings whose clock does. */
+static void command_set_hz(struct inputs *in, uint64_t hz, bool ticks_only)
+{
+	for (size_t i = 0; i < in->n; i++)
+		ticks_only |= clock_in_ticks(in->v[i].time.clock);
+	for (size_t i = 0; i < in->n; i++) {
+		const struct input *host = inputs_host(in, &in->v[i]) ?: &in->v[i];
+
+		if (!ticks_only || clock_in_ticks(host->time.clock))
+			filetime_set_hz(&in->v[i].time, hz);
+	}
+}
+
 int command_open(struct hyptrace **files, const struct strlist *paths, unsigned int flags,
 		 const struct times_opts *times, const struct log *log)
 {
@@ -148,8 +161,8 @@ int command_open(struct hyptrace **files, const struct strlist *paths, unsigned 
 		import_advise(paths->v[i], log);
 	if (!ret && times && !times->no_guests && guests_wanted)
 		ret = command_open_guests(files, &opts, log);
-	for (size_t i = 0; !ret && times && i < handle_inputs(*files)->n; i++)
-		filetime_set_hz(&handle_inputs(*files)->v[i].time, times->hz);
+	if (!ret && times)
+		command_set_hz(handle_inputs(*files), times->hz, flags & COMMAND_TICKS_ONLY);
 	if (!ret && times)
 		handle_read_part(*files, &times->time);
 	for (size_t i = 0; !ret && flags & COMMAND_NO_TEXTS && i < handle_inputs(*files)->n; i++)

@@ -57,16 +57,17 @@ int diff_files(const char *names, struct strlist *out)
 	return ret;
 }
 
-/* A file and those of its guests. -errno: logged. */
+/* A file and those of its guests; d->ticks: its times are ticks. -errno: logged. */
 static int diff_read(struct diff *d, struct series *s, const struct buf *side, const struct log *log)
 {
+	const unsigned int flags = COMMAND_NO_TEXTS | COMMAND_TICKS_ONLY;
 	const char *names = (const char *)side->data;
 	struct hyptrace *files = NULL;
 	struct strlist list = { 0 };
-	int ret = diff_files(names, &list) ?: command_open(&files, &list, COMMAND_NO_TEXTS, &d->f.times, log);
+	int ret = diff_files(names, &list) ?: command_open(&files, &list, flags, &d->f.times, log);
 
 	if (!ret) {
-		d->ticks |= inputs_in_ticks(handle_inputs(files));
+		d->ticks = inputs_in_ticks(handle_inputs(files));
 		ret = series_read(s, handle_inputs(files), log);
 	}
 	if (ret == -ENODATA)
@@ -334,7 +335,16 @@ static void diff_answer(struct diff *d, struct buf *out)
 /* Reads both recordings, and pairs their figures. -errno, logged. */
 static int diff_compare(struct diff *d, const struct log *log)
 {
-	return diff_read(d, &d->a, &d->sides[0], log) ?: diff_read(d, &d->b, &d->sides[1], log) ?: diff_join(d);
+	int ret = diff_read(d, &d->a, &d->sides[0], log);
+	const bool ticks = d->ticks;
+
+	ret = ret ?: diff_read(d, &d->b, &d->sides[1], log);
+	if (!ret && d->ticks != ticks)
+		return log_fail(log, -EINVAL,
+				"cannot compare ticks with ns: times of '%s' are ticks, of '%s' ns; "
+				"--ts2secs HZ converts ticks",
+				(const char *)d->sides[!ticks].data, (const char *)d->sides[ticks].data);
+	return ret ?: diff_join(d);
 }
 
 static void diff_release(struct diff *d)

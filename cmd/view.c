@@ -122,7 +122,8 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 	struct buf tables = { 0 }, findings = { 0 };
 	const struct inputs *in;
 	char *names = NULL;
-	int ret = desc_read(o->desc, &desc, log) ?: command_open(&files, paths, 0, &o->f.times, log);
+	int ret = desc_read(o->desc, &desc, log)
+			  ?: command_open(&files, paths, o->diff ? COMMAND_TICKS_ONLY : 0, &o->f.times, log);
 
 	if (ret)
 		goto out;

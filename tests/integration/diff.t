@@ -226,6 +226,20 @@ for event in kvm_mmio vm:kvm_exit kvm_exit@Guest kvm_exi; do
 done
 fails 2 "diff: two recordings are needed: hyptrace diff A" "one file" "$hyptrace" diff "$tmp/a.dat"
 fails 2 "two recordings are needed" "three hosts" "$hyptrace" diff "$tmp/a.dat" "$tmp/b.dat" "$tmp/a.dat"
+
+# ticks and ns, in either order; --ts2secs converts the ticks only
+x86=tests/data/x86/trace.dat nvhe=tests/data/lab-nvhe.dat
+for pair in "$x86 $nvhe" "$nvhe $x86"; do
+	# shellcheck disable=SC2086
+	fails 1 "^hyptrace: cannot compare ticks with ns: times of '$x86' are ticks, of '$nvhe' ns; --ts2secs HZ converts ticks$" \
+		"ticks against ns" "$hyptrace" diff -q $pair
+done
+fails 1 "^hyptrace: cannot compare ticks with ns" "... in a page" "$hyptrace" view -q --diff -o "$tmp/view.html" $x86 $nvhe
+took() { "$hyptrace" "$@" 2>/dev/null | sed -nE 's/^[AB] .* ([0-9.]+m?s) +[0-9]+$/\1/p' | xargs; }
+is "$(took diff --ts2secs 3000000000 $x86 $nvhe)" "4.709s $(took diff $nvhe $nvhe | cut -d ' ' -f 1)" "--ts2secs: ns stay"
+folded() { "$hyptrace" flame -q --diff "$@" $x86 tests/data/functions/trace.dat | grep '\[hyp\]'; }
+is "$(folded --ts2secs 3000000000 2>&1)" "$(folded 2>&1)" "... in flame --diff, too"
+
 v=tests/data/vhost
 is "$("$hyptrace" diff -q $v/standard.dat $v/standard-Guest.dat $v/vhost.dat $v/vhost-Guest.dat)" \
 	"$("$hyptrace" diff -q $v/standard.dat,$v/standard-Guest.dat $v/vhost.dat,$v/vhost-Guest.dat)" "guests as files of their own"
