@@ -311,9 +311,9 @@ struct finding_job;
 int stat_join(struct stat_run **out, struct reading *of);
 int stat_json(struct stat_run *r, struct buf *out);
 void stat_leave(struct stat_run *r);
-/* Findings of why --json, which the reading found; files: for its commands: why.c. */
-int why_json(const struct inputs *in, const struct strlist *files, struct finding_job *found,
-	     struct buf *out);
+/* Findings of why --json, which the reading found; files and times: for its commands: why.c. */
+int why_json(const struct inputs *in, const struct strlist *files, const struct times_opts *times,
+	     struct finding_job *found, struct buf *out);
 /* Stacks of flame --json, the light ones added up: flame.c. -ENODATA: there are none. */
 int flame_json(const struct inputs *in, struct buf *out, uint64_t *damaged);
 /* Tables of diff --json: diff.c. sides: of diff_sides(). Errors are logged. */

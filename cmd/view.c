@@ -135,7 +135,7 @@ static int view_recording(const struct view_opts *o, const struct strlist *paths
 	ret = ret ?: stat_join(&stat, &reading) ?: findings_join(&why, &reading) ?: view_join(&reader, &job);
 	ret = ret ?: reading_run(&reading);
 	merge_damage_join(&met, reading_damaged(&reading));
-	ret = ret ?: stat_json(stat, &tables) ?: why_json(in, paths, why, &findings);
+	ret = ret ?: stat_json(stat, &tables) ?: why_json(in, paths, &o->f.times, why, &findings);
 	job.tables = buf_str(&tables);
 	job.findings = buf_str(&findings);
 	ret = ret ?: job.tables && job.findings ? view_data(reader, page) : -ENOMEM;

@@ -190,8 +190,19 @@ static void why_print_causes(struct why_job *j)
 	buf_release(&what);
 }
 
-static void why_files(const struct why_job *j, struct buf *out)
+/* The options by which this command reads its files, and the files; part: --time, too. */
+static void why_files(struct why_job *j, bool part, struct buf *out)
 {
+	const struct times_opts *t = &j->f.times;
+	char from[32], to[32];
+
+	if (t->hz)
+		buf_printf(out, " --ts2secs %" PRIu64, t->hz);
+	buf_addstr(out, t->no_guests ? " --no-guests" : "");
+	buf_addstr(out, t->no_sync ? " --no-sync" : "");
+	if (part && j->in->to)
+		buf_printf(out, " --time %s,%s", answer_time(&j->answer, j->in->from, from),
+			   j->in->to == UINT64_MAX ? "" : answer_time(&j->answer, j->in->to, to));
 	for (size_t i = 0; i < j->f.files.n; i++)
 		shell_word(out, j->f.files.v[i]);
 }
@@ -211,10 +222,10 @@ static void why_commands(struct why_job *j, const struct why_instance *one, stru
 		shell_word(path, j->in->v[at->input].machine);
 	}
 	buf_printf(path, " --cpu %u", at->cpu);
-	why_files(j, path);
+	why_files(j, false, path);
 	buf_printf(report, "hyptrace report --time %s,%s", answer_time(&j->answer, one->from, from),
 		   answer_time(&j->answer, one->to + 1, to));
-	why_files(j, report);
+	why_files(j, false, report);
 }
 
 /* Of the causes with the greatest shares, the instances that have most of them; each instance once. */
@@ -371,7 +382,7 @@ static int why_print_findings(struct why_job *j, uint64_t *damaged)
 		if (i < f.n && i >= WHY_FINDINGS)
 			continue;
 		buf_addstr(&next, one->next ?: "");
-		why_files(j, &next);
+		why_files(j, true, &next);
 		if (i < f.n && !j->text) {
 			answer_row(&j->answer,
 				   (struct answer_cell[]){
@@ -408,9 +419,12 @@ static int why_answer(struct why_job *j, struct buf *out, uint64_t *damaged)
 	return ret;
 }
 
-int why_json(const struct inputs *in, const struct strlist *files, struct finding_job *found, struct buf *out)
+int why_json(const struct inputs *in, const struct strlist *files, const struct times_opts *times,
+	     struct finding_job *found, struct buf *out)
 {
-	struct why_job j = { .f = { .form = ANSWER_JSON, .files = *files }, .in = in, .found = found };
+	struct why_job j = { .f = { .form = ANSWER_JSON, .files = *files, .times = *times },
+			     .in = in,
+			     .found = found };
 
 	return why_answer(&j, out, NULL);
 }

@@ -69,16 +69,32 @@ like "$("$hyptrace" path -q --at "${at%% *}" --cpu "$(cut -d ' ' -f 2 <<<"$at")"
 like "$("$hyptrace" path -q --at "${at%% *}ms" --cpu 0 "$tmp/none.dat" 2>&1)" "give --at in ticks, without a unit" "... without a unit"
 like "$("$hyptrace" path -q --at 18446744073709551615 --cpu 0 "$tmp/run.dat" 2>&1)" "host is not recorded at 18446744073709551615: it is from" \
 	"... and seconds beyond all ns are later than a recording"
-commands=$("$hyptrace" why -q --from sched_switch --to sched_switch --key next_pid=prev_pid --tail 95 "$tmp/none.dat" 2>/dev/null |
-	sed -n 's/^   hyptrace/hyptrace/p')
-n=0
-while read -r line; do
-	PATH=$build:$PATH bash -c "$line -q" >"$tmp/shown" 2>&1 && [ -s "$tmp/shown" ]
-	ok $? "an example of why in ticks: $line" || diag "$(<"$tmp/shown")"
-	n=$((n + 1))
-done <<<"$commands"
-[ "$n" -ge 2 ]
-ok $? "... each has two commands"
+x86=tests/data/x86/trace.dat options="--no-guests --no-sync"
+for rated in "" "--ts2secs $rate "; do
+	# shellcheck disable=SC2086
+	"$hyptrace" why -q $rated$options --from sched_switch --to sched_switch --key next_pid=prev_pid --tail 95 "$tmp/none.dat" 2>/dev/null |
+		sed -n 's/^   hyptrace/hyptrace/p' >"$tmp/commands"
+	n=0
+	while read -r line; do
+		PATH=$build:$PATH bash -c "$line -q" >"$tmp/shown" 2>&1 && [ -s "$tmp/shown" ]
+		ok $? "an example of why $rated in ticks: $line" || diag "$(<"$tmp/shown")"
+		n=$((n + 1))
+	done <"$tmp/commands"
+	[ "$n" -ge 2 ]
+	ok $? "... each has two commands"
+	is "$(grep -c -- " $rated$options $tmp/none.dat$" "$tmp/commands")" "$n" "... with the options by which why read the file"
+done
+# HZ|--time|--time of the command of a finding
+while IFS='|' read -r hz part shown; do
+	given=${hz:+--ts2secs $hz }
+	# shellcheck disable=SC2086
+	is "$("$hyptrace" why -q $given--no-guests --time "$part" $x86 2>/dev/null | sed -n 's/^   //p')" \
+		"hyptrace stat --show vcpus $given--no-guests --time $shown $x86" "a finding of --time $part: the same part"
+done <<END
+3000000000|49.2,50.1|49.200000000,50.100000000
+|,146000000000|0,146000000000
+|146000000000,|146000000000,
+END
 like "$("$hyptrace" sql "$tmp/none.dat" 'select 1' 2>&1)" "${warning//[()]/.}" "ticks: sql warns"
 like "$("$hyptrace" diff "$tmp/none.dat" "$tmp/none.dat" 2>&1)" "${warning//[()]/.}" "... diff warns"
 is "$("$hyptrace" report --ts2secs $rate "$tmp/run.dat" 2>/dev/null | awk 'NR == 2 { print $3 }')" 54.900384: "report: seconds"
