@@ -23,7 +23,8 @@ COMMAND(flame, .summary = "fold stacks of host, hypervisor and guests, and draw 
 COMMAND(import, .summary = "add a capture of the hypervisor's trace_pipe to a trace.dat",
 	.after = { { "output", "hyptrace report FILES" } })
 COMMAND(latency, .summary = "measure the time from one event to the next",
-	.hint = "hyptrace path --at SECONDS FILES, for one of the longest", .pages = true, .ends = true)
+	.hint = "hyptrace path --at SECONDS --cpu CPU FILES, of a row of --worst 5", .pages = true,
+	.ends = true)
 COMMAND(list, .summary = "show the machine's guests, trace buffers and events", .takes = list_takes,
 	.live = true, .hint = "hyptrace doctor", .pages = true)
 COMMAND(merge, .summary = "join pieces of a recording, from cut or record --rotate", .ends = true,
@@ -39,7 +40,8 @@ COMMAND(report, .summary = "print recordings as text, in the order of time", .ta
 COMMAND(sql, .summary = "answer queries in SQL over recordings",
 	.hint = "hyptrace-sql(1) has the tables; .schema on standard input, too", .pages = true, .ends = true)
 COMMAND(stat, .summary = "count events, and add up exits and the hypervisor's time", .takes = stat_takes,
-	.hint = "hyptrace path --at SECONDS FILES, at a time of --show longest", .pages = true, .ends = true)
+	.hint = "hyptrace path --at SECONDS --cpu CPU FILES, of a row of --show longest", .pages = true,
+	.ends = true)
 COMMAND(sync, .summary = "compute the guests' clock offsets, with a bound on each",
 	.hint = "hyptrace sync --write FILES", .pages = true,
 	.after = { { "write", "hyptrace report FILES" } })
@@ -53,5 +55,5 @@ COMMAND(watch, .summary = "count all the time who steals from which vCPU, withou
 COMMAND(why, .summary = "find the causes of a slow tail, or what took most time",
 	.hint = "hyptrace why --preset wakeup FILES, or irq, timer, virtio: the causes of slow ones",
 	.pages = true, .ends = true,
-	.after = { { "from", "hyptrace path --at SECONDS FILES, at the time of an example" },
-		   { "preset", "hyptrace path --at SECONDS FILES, at the time of an example" } })
+	.after = { { "from", "hyptrace path --at SECONDS --cpu CPU FILES, or the command of an example" },
+		   { "preset", "hyptrace path --at SECONDS --cpu CPU FILES, or the command of an example" } })

@@ -337,8 +337,9 @@ struct hint_line {
 	const char *words;
 	const char *arg; /* of the option that has the words */
 	struct strlist files;
-	bool numbered; /* record --rotate and --flight, cut --per: FILE.NNN instead of FILE */
-	bool silent;   /* -q, -h, or for programs */
+	struct buf kept; /* the line's options that are its next command's, too */
+	bool numbered;	 /* record --rotate and --flight, cut --per: FILE.NNN instead of FILE */
+	bool silent;	 /* -q, -h, or for programs */
 };
 
 static int hint_option(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)
@@ -346,13 +347,18 @@ static int hint_option(void *ctx, const struct opt *o, const char *arg, struct o
 	struct hint_line *l = ctx;
 	const char *name = o->name ?: "";
 
+	/* without these flame folds other stacks, or finds none */
+	if (!strcmp(l->command->name, "flame") &&
+	    (!strcmp(name, "states") || !strcmp(name, "spans") || !strcmp(name, "diff")))
+		buf_printf(&l->kept, " --%s", name);
 	l->silent |= o->key == 'q' || !strcmp(name, "json") || !strcmp(name, "csv") || !strcmp(name, "help");
 	l->numbered |= !strcmp(name, "rotate") || !strcmp(name, "flight") ||
 		       (!strcmp(name, "per") && !strcmp(l->command->name, "cut"));
 	for (size_t i = 0; i < ARRAY_SIZE(l->command->after) && l->command->after[i].option; i++)
 		if (!strcmp(name, l->command->after[i].option)) {
 			l->words = l->command->after[i].hint;
-			l->arg = arg;
+			/* others are no files: --preset NAME, --from EVENT */
+			l->arg = arg && strcmp(o->arg, "NAME") && strcmp(o->arg, "EVENT") ? arg : NULL;
 		}
 	/* record's -o has no long name, and its other words are the command that it runs */
 	if ((o->key == 'i' && arg) || (o->key == 'o' && !strcmp(l->command->name, "record")))
@@ -423,6 +429,7 @@ static void hint_print(int argc, char **argv)
 
 		buf_printf(&text, "%.*s", at ? (int)(at - words) : (int)strlen(words), words);
 		if (at) {
+			buf_addstr(&text, l.arg ? "" : buf_str(&l.kept) ?: "");
 			hint_file(&text, first);
 			for (size_t i = 1; i < l.files.n && !l.arg; i++)
 				hint_file(&text, l.files.v[i]);
@@ -434,6 +441,7 @@ static void hint_print(int argc, char **argv)
 		free(numbered);
 	}
 	strlist_release(&l.files);
+	buf_release(&l.kept);
 }
 
 #ifdef HYPTRACE_STATIC

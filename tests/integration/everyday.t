@@ -25,7 +25,7 @@ table=(
 	"export|--json|open $tmp/out.pftrace in|--perfetto $tmp/out.pftrace trace.dat"
 	"flame|--json|hyptrace flame --svg flame.svg trace.dat|trace.dat"
 	"import|-|hyptrace report $tmp/out.dat|--hyp $tmp/hyp.txt -i import.dat -o $tmp/out.dat"
-	"latency|--json|hyptrace path --at SECONDS trace.dat,|--from kvm_exit --to kvm_entry trace.dat"
+	"latency|--json|hyptrace path --at SECONDS --cpu CPU trace.dat,|--from kvm_exit --to kvm_entry trace.dat"
 	"list|--json|hyptrace doctor|"
 	"merge|-|hyptrace report $tmp/merged.dat|-o $tmp/merged.dat a.dat b.dat"
 	"path|--json|hyptrace report trace.dat trace-Guest.dat,|--at 63.5655 --guest Guest --cpu 1 trace.dat trace-Guest.dat"
@@ -33,7 +33,7 @@ table=(
 	"recover|-|hyptrace report $dat|$spool"
 	"report|--json|hyptrace stat trace.dat|trace.dat"
 	"sql|--json|hyptrace-sql|trace.dat 'SELECT 1;'"
-	"stat|--json|hyptrace path --at SECONDS trace.dat,|trace.dat"
+	"stat|--json|hyptrace path --at SECONDS --cpu CPU trace.dat,|trace.dat"
 	"sync|--json|hyptrace sync --write x86.dat x86-Guest.dat|x86.dat x86-Guest.dat"
 	"top|--json|hyptrace stat $dat|--once -w 10 $dat"
 	"view|-|open $tmp/view.html in a browser|-o $tmp/view.html trace.dat"
@@ -139,6 +139,18 @@ is "$(next record "-o $tmp/cwd/f.dat --rotate 100s -e sched -- true")" "hyptrace
 is "$(next record "-o $tmp/cwd/g.dat --flight 10 -e sched -- true")" "hyptrace view $tmp/cwd/g.001.dat" "record --flight"
 is "$(next cut "--per 5ms -o $tmp/cwd/p.dat trace.dat")" "hyptrace report $tmp/cwd/p.001.dat" "cut --per: the first of its files"
 is "$(next flame "--svg $tmp/f.svg trace.dat")" "open $tmp/f.svg in a browser" "flame --svg"
+cp "$here"/tests/data/spans/*.dat "$tmp/cwd"
+for words in "--states trace.dat" "--spans spans.dat spans-Guest.dat" "--states --diff standard.dat vhost.dat"; do
+	is "$(next flame "$words")" "hyptrace flame --svg flame.svg $words" "flame $words: of the same question"
+done
+# the time and the CPU as these commands print them
+for words in "stat --show longest" "latency --from kvm_exit --to kvm_entry --worst 1" "why --preset abort" "why --from kvm_exit --to kvm_entry"; do
+	read -r name rest <<<"$words"
+	command=$(next "$name" "$rest trace.dat trace-Guest.dat")
+	command=${command%%,*} command=${command/SECONDS/63.565213494} command=${command/CPU/1}
+	(cd "$tmp/cwd" && eval "'$hyptrace' ${command#hyptrace } -q") >"$tmp/out" 2>&1
+	is "$? $(grep -c 'why then' "$tmp/out")" "0 1" "$name: its next step works: $command" || diag "$(<"$tmp/out")"
+done
 is "$(next report -h)" "" "-h: none"
 is "$(next report "none.dat")" "" "an error: none"
 touch "$tmp/made-vm1.dat"
