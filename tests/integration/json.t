@@ -46,7 +46,8 @@ checked() { # COMMAND ARG...
 	is "$(if [ -s "$tmp/json" ]; then json_differs "$command" <"$tmp/json" 2>&1 | head -5; else cat "$tmp/err"; fi)" "" \
 		"$command --json $*"
 }
-all=buffers,lost,events,exits,guest,mmio,ioport,sysreg,hypercall,hyp,firmware,vcpus,tasks,steal,spans,longest
+all=$("$hyptrace" stat -h | sed -n '/--show/,/--per/{//d; s/^ *//p}' | xargs | tr ' ' ,)
+like "$all" '^buffers,lost,.*,faults,.*,longest$' "the tables of stat"
 for files in $data/functions/trace.dat,$data/functions/trace-Guest.dat $data/vhost/vhost.dat,$data/vhost/vhost-Guest.dat \
 	$data/x86/trace.dat $data/lab-protected.dat; do
 	IFS=, read -ra files <<<"$files"
@@ -56,6 +57,7 @@ for files in $data/functions/trace.dat,$data/functions/trace-Guest.dat $data/vho
 	checked latency --from kvm_exit --to kvm_exit --key vcpu --worst 2 "${files[@]}"
 done
 checked stat --show cpu $data/profile/trace.dat
+checked stat $data/sync/trace.dat # events without a format
 checked latency --preset virtio --worst 2 $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
 checked why --preset virtio --tail 90 $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
 checked why $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
@@ -64,6 +66,9 @@ checked sync $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
 checked diff $data/vhost/standard.dat $data/vhost/standard-Guest.dat $data/vhost/vhost.dat $data/vhost/vhost-Guest.dat
 checked diff --per kvm_exit $data/vhost/standard.dat $data/vhost/vhost.dat
 checked flame $data/functions/trace.dat $data/functions/trace-Guest.dat
+checked flame --states $data/x86/trace.dat
+checked flame --states --diff $data/x86/trace.dat $data/x86/trace.dat
+checked why --diff $data/vhost/standard.dat $data/vhost/vhost.dat
 checked flame --diff $data/functions/trace.dat $data/lab-protected.dat
 checked sql $data/lab-protected.dat "SELECT 1 AS a, 'x' AS b, 1.5 AS c, NULL AS d; SELECT 2;"
 checked sql $data/lab-protected.dat .tables
