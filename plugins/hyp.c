@@ -340,6 +340,7 @@ static void change_all(handler_change *change, struct tep_handle *tep)
 
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
+	options[OPT_PLAIN].set = 0; /* a bare word switches it again for each tep */
 	tep_plugin_add_options("hyp", options);
 	files.users++;
 	change_all(tep_register_event_handler, tep);

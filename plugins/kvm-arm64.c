@@ -391,6 +391,7 @@ enum event_text_answer hyptrace_plugin_text(const struct tep_event *event, const
 
 int TEP_PLUGIN_LOADER(struct tep_handle *tep)
 {
+	options[0].set = 0; /* a bare word switches it again for each tep */
 	tep_plugin_add_options("kvm-arm64", options);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
 		relay_new(tep, "kvm", shared[i].d.event, decode_shared);

@@ -128,6 +128,17 @@ hyp_exit: reason=eret_guest vcpu=100 (CPU 0/KVM)
 hyp_enter:
 hyp_exit:' "crosvm's and QEMU's lines, and the hypervisor's events"
 
+# ---- a word by itself, of two files, and of three ------------------------------------------------
+
+guest=tests/data/functions/trace-Guest.dat
+for files in tests/data/functions/trace.dat "tests/data/functions/trace.dat $guest" "tests/data/functions/trace.dat $guest tests/data/lab-protected.dat"; do
+	# shellcheck disable=SC2086
+	is "$("$build/hyptrace" report -q $files -O hyp:plain -O kvm-arm64:plain | grep -cE '(hyp_enter: .*|vgic_update_irq_pending: .*)\(')" 0 \
+		"plain text of $files"
+	# shellcheck disable=SC2086
+	like "$("$build/hyptrace" report -q $files -O hyp:plain)" 'vgic_update_irq_pending: .*\(PPI' "... and kvm-arm64's where only hyp's is plain"
+done
+
 # ---- options that cannot be used ------------------------------------------------------------
 
 err=$(report "$tmp/made.dat" -O "hyp:hcalls=$tmp/none" -O "hypertrace:desc=$tmp/hcalls")
