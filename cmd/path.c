@@ -66,7 +66,7 @@ static bool path_check(void *opts)
 	if (!o->at)
 		wrong = "specify --at TIME or --at EVENT";
 	else if (time && !o->task == (o->cpu == NO_CPU))
-		wrong = "a TIME needs --task or --cpu";
+		wrong = "a TIME needs one of --task and --cpu";
 	else if (time && o->ask.nth != 1)
 		wrong = "--nth is for an EVENT";
 	else if (!time && (o->task || o->cpu != NO_CPU))

@@ -232,7 +232,7 @@ static void stat_slices(struct stat_answer *s)
 		if (y->n_rows > s->rows)
 			answer_note(s->out, "... and %zu more rows: --rows 0 shows them all",
 				    y->n_rows - s->rows);
-	} else {
+	} else if (!y->beyond) {
 		answer_note(s->out, "slices: the files have neither exits nor visits to the hypervisor");
 	}
 	if (y->beyond)
@@ -263,6 +263,9 @@ static int stat_slices_svg(struct stat_answer *s, const char *path, const struct
 	char *title;
 	int ret;
 
+	if (y->beyond && !y->n_rows)
+		return log_fail(log, -EINVAL, "--svg: all lies beyond %d slices: --by a longer time",
+				TALLY_SLICES_MAX);
 	if (s->tally.n_slices > SVG_SLICES)
 		return log_fail(
 			log, -EINVAL,

@@ -62,17 +62,21 @@ static bool hyp_explain(void)
 static void read_option(int i)
 {
 	struct buf b = { 0 };
+	unsigned int line = 0;
 	int ret;
 
 	if (!hyp_option(i))
 		return;
 	ret = read_file(hyp_option(i), FILE_MAX, &b);
 	if (!ret)
-		ret = i == OPT_HCALLS	 ? hcall_names_parse(b.data, b.len, &files.hcalls)
+		ret = i == OPT_HCALLS	 ? hcall_names_parse(b.data, b.len, &files.hcalls, &line)
 		      : i == OPT_SYMBOLS ? symbols_parse(b.data, b.len, &files.symbols)
-					 : hyp_formats_parse(b.data, b.len, &files.formats);
-	if (ret)
-		plugin_warn("hyp", "cannot use %s %s: %s", options[i].name, hyp_option(i), strerror(-ret));
+					 : hyp_formats_parse(b.data, b.len, &files.formats, &line);
+	if (ret == -EBADMSG && line)
+		plugin_warn("hyp", "cannot use %s %s: line %u is not understood", options[i].name,
+			    hyp_option(i), line);
+	else if (ret)
+		plugin_warn("hyp", "cannot use %s %s: %s", options[i].name, hyp_option(i), errno_text(ret));
 	buf_release(&b);
 }
 

@@ -28,9 +28,10 @@ static void numbers(const uint8_t *data, size_t size)
 static void hcalls(const uint8_t *data, size_t size)
 {
 	struct id_table h;
+	unsigned int line;
 	uint32_t id = 0;
 
-	if (hcall_names_parse(data, size, &h))
+	if (hcall_names_parse(data, size, &h, &line))
 		return;
 	while (!hcall_name(&h, id)) /* or there would be none */
 		if (++id > UINT16_MAX)
@@ -77,6 +78,7 @@ static void hypervisor(const uint8_t *data, size_t size)
 	struct id_table f;
 	struct symbols s;
 	struct buf out = { 0 };
+	unsigned int line;
 	uint64_t offset;
 
 	if (!symbols_parse(data, size, &s)) {
@@ -84,7 +86,7 @@ static void hypervisor(const uint8_t *data, size_t size)
 		symbols_find(&s, UINT64_MAX, &offset);
 		symbols_release(&s);
 	}
-	if (hyp_formats_parse(data, size, &f))
+	if (hyp_formats_parse(data, size, &f, &line))
 		return;
 	for (uint64_t id = 0; id < 16; id++)
 		if (id_table_get(&f, id))

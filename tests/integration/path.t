@@ -446,7 +446,8 @@ refused() { # STATUS MESSAGE ARG...
 }
 f=("${files[@]}")
 refused 2 "specify --at TIME or --at EVENT" "${f[@]}"
-refused 2 "a TIME needs --task or --cpu" --at 1.5 "${f[@]}"
+refused 2 "a TIME needs one of --task and --cpu" --at 1.5 "${f[@]}"
+refused 2 "a TIME needs one of --task and --cpu" --at 1.5 --task x --cpu 1 "${f[@]}"
 refused 2 "--task and --cpu are for a TIME: an event has its own" --at sched_switch --cpu 1 "${f[@]}"
 refused 2 "a TIME is a number of seconds" --at 1.2.3 --cpu 1 "${f[@]}"
 refused 2 "-w 0: must be at least 1ns" --at sched_switch --within 0 "${f[@]}"

@@ -145,7 +145,12 @@ err=$(report "$tmp/made.dat" -O "hyp:hcalls=$tmp/none" -O "hypertrace:desc=$tmp/
 like "$err" "^hyptrace hyp: cannot use hcalls .*/none: No such file" "a file that is not there: said, once"
 is "$(grep -c 'cannot use' <<<"$err")" 1 "once"
 like "$err" "host_hcall: +id=9 invalid=0\$" "and the number is printed"
+printf '# two names\n1 a b\n' >"$tmp/bad"
+like "$(report "$tmp/made.dat" -O "hyp:hcalls=$tmp/bad")" "^hyptrace hyp: cannot use hcalls $tmp/bad: line 2 is not understood$" "the line that makes no sense"
+: >"$tmp/bad"
+like "$(report "$tmp/made.dat" -O "hyp:hcalls=$tmp/bad")" "cannot use hcalls $tmp/bad: it is damaged, or not in the expected format$" "an empty file"
 printf 'one two\n' >"$tmp/bad"
+like "$(report "$tmp/made.dat" -O "hyp:printk=$tmp/bad")" "^hyptrace hyp: cannot use printk $tmp/bad: line 1 is not understood$" "... of formats"
 err=$(report "$tmp/made.dat" -O "hypertrace:desc=$tmp/bad")
 like "$err" "^hyptrace hypertrace: $tmp/bad:1: not understood" "a description that makes no sense"
 

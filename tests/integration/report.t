@@ -362,6 +362,7 @@ fails 1 "cannot read '/nonexistent': No such file" "--kallsyms" --kallsyms /none
 
 fails 1 "cannot read '/dev/null': it is damaged" "an empty file" /dev/null
 fails 1 'does not begin with the magic bytes' "another file" README.md
+fails 1 '^hyptrace: a trace.dat must be a regular file, ' "a pipe" /dev/fd/3 3< <(cat tests/data/functions/trace.dat)
 size=$(stat -c %s $protected)
 bad=
 for ((at = 1; at < size; at += 1 + size / 97)); do

@@ -480,6 +480,10 @@ is "$? $(cat "$tmp/err")" "1 hyptrace: --svg: 4301 slices are more than the 4096
 	"a picture of too many slices"
 like "$(stat --by 1us --show lost tests/data/lab-protected.dat)" '^slices: [0-9]+ stretches are left out: beyond 65536 slices' \
 	"too many slices are said to be"
+unlike "$(stat --by 1ns --show lost tests/data/functions/trace.dat)" 'neither exits nor visits' "... also where all are left out"
+stat --by 1ns --svg "$tmp/none.svg" tests/data/functions/trace.dat >/dev/null
+is "$? $(grep -v 'guests. files' "$tmp/err") $(ls "$tmp/none.svg" 2>&1 | grep -c 'No such')" \
+	"1 hyptrace: --svg: all lies beyond 65536 slices: --by a longer time 1" "... and a picture of none is not drawn"
 
 # ---- where in the file: what is found is at that time on that CPU --------------------------------------
 

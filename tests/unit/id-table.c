@@ -71,7 +71,9 @@ static void test_numbered(void **state)
 
 static int parse_hcalls(const char *text, struct id_table *out)
 {
-	return hcall_names_parse(text, strlen(text), out);
+	unsigned int line;
+
+	return hcall_names_parse(text, strlen(text), out, &line);
 }
 
 static void test_hcalls(void **state)
@@ -95,15 +97,16 @@ static void test_formats(void **state)
 {
 	static const char text[] = "# formats\n1 x=%d #%u \n0x10\t%#06x\n";
 	static const char *const bad[] = { "1\n", "x %d\n", "65536 %d\n", " \n" };
+	unsigned int line;
 	struct id_table f;
 
-	assert_int_equal(hyp_formats_parse(text, strlen(text), &f), 0);
+	assert_int_equal(hyp_formats_parse(text, strlen(text), &f, &line), 0);
 	assert_string_equal(id_table_get(&f, 1), "x=%d #%u "); /* nothing of it is a comment */
 	assert_string_equal(id_table_get(&f, 16), "%#06x");
 	assert_null(id_table_get(&f, 2));
 	id_table_release(&f);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(hyp_formats_parse(bad[i], strlen(bad[i]), &f), -EBADMSG);
+		assert_int_equal(hyp_formats_parse(bad[i], strlen(bad[i]), &f, &line), -EBADMSG);
 }
 
 static void test_symbols(void **state)

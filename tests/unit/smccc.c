@@ -68,8 +68,9 @@ static void test_hcall_text(void **state)
 	static const char *const bad[] = { "",	      "# nothing\n", "nine __kvm_vcpu_run\n", "9\n",
 					   "9 a b\n", "99999 far\n", "9 na\x01me\n" };
 	struct id_table h;
+	unsigned int line;
 
-	assert_int_equal(hcall_names_parse(text, strlen(text), &h), 0);
+	assert_int_equal(hcall_names_parse(text, strlen(text), &h, &line), 0);
 	assert_string_equal(hcall_name(&h, 0), "__kvm_hyp_init");
 	assert_string_equal(hcall_name(&h, 9), "__kvm_vcpu_run");
 	assert_string_equal(hcall_name(&h, 0xc6000009), "__kvm_vcpu_run");
@@ -77,7 +78,7 @@ static void test_hcall_text(void **state)
 	assert_null(hcall_name(&h, 10));
 	id_table_release(&h);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		assert_int_equal(hcall_names_parse(bad[i], strlen(bad[i]), &h), -EBADMSG);
+		assert_int_equal(hcall_names_parse(bad[i], strlen(bad[i]), &h, &line), -EBADMSG);
 		assert_int_equal(h.n, 0);
 	}
 }
@@ -145,11 +146,12 @@ static void make_btf(struct buf *out, const char *enum_name)
 static void test_hcall_btf(void **state)
 {
 	struct id_table h;
+	unsigned int line;
 	struct buf b = { 0 };
 	size_t len;
 
 	make_btf(&b, "__kvm_host_smccc_func");
-	assert_int_equal(hcall_names_parse(b.data, b.len, &h), 0);
+	assert_int_equal(hcall_names_parse(b.data, b.len, &h, &line), 0);
 	assert_string_equal(hcall_name(&h, 0), "__kvm_hyp_init");
 	assert_string_equal(hcall_name(&h, 1), "__pkvm_init");
 	assert_string_equal(hcall_name(&h, 2), "__kvm_adjust_pc");
@@ -159,12 +161,12 @@ static void test_hcall_btf(void **state)
 		uint8_t *copy = malloc(len ? len : 1);
 
 		memcpy(copy, b.data, len);
-		assert_int_equal(hcall_names_parse(copy, len, &h), -EBADMSG);
+		assert_int_equal(hcall_names_parse(copy, len, &h, &line), -EBADMSG);
 		free(copy);
 	}
 	buf_release(&b);
 	make_btf(&b, "another");
-	assert_int_equal(hcall_names_parse(b.data, b.len, &h), -ENOENT);
+	assert_int_equal(hcall_names_parse(b.data, b.len, &h, &line), -ENOENT);
 	buf_release(&b);
 }
 

@@ -140,7 +140,7 @@ static int parse_btf(struct id_table *names, const uint8_t *data, size_t len)
 	return -ENOENT;
 }
 
-int hcall_names_parse(const void *data, size_t len, struct id_table *out)
+int hcall_names_parse(const void *data, size_t len, struct id_table *out, unsigned int *line)
 {
 	struct cursor c = cursor_at(data, len);
 	int ret;
@@ -149,7 +149,7 @@ int hcall_names_parse(const void *data, size_t len, struct id_table *out)
 	if (cursor_u16(&c) == BTF_MAGIC)
 		ret = parse_btf(out, data, len);
 	else
-		ret = text_lines(data, len, true, hcall_line, out, NULL) ?: out->n ? 0 : -EBADMSG;
+		ret = text_lines(data, len, true, hcall_line, out, line) ?: out->n ? 0 : -EBADMSG;
 	if (ret)
 		id_table_release(out);
 	return ret;

@@ -18,12 +18,12 @@ static int format_line(void *formats, char *line)
 	return parse_u64(line, &id) || id > ID_MAX ? -EBADMSG : id_table_set(formats, id, fmt);
 }
 
-int hyp_formats_parse(const void *data, size_t len, struct id_table *out)
+int hyp_formats_parse(const void *data, size_t len, struct id_table *out, unsigned int *line)
 {
 	int ret;
 
 	*out = (struct id_table){ 0 };
-	ret = text_lines(data, len, false, format_line, out, NULL);
+	ret = text_lines(data, len, false, format_line, out, line);
 	if (ret)
 		id_table_release(out);
 	return ret;

@@ -33,8 +33,8 @@ void id_table_release(struct id_table *t);
  * gives the formats, so a text file does: lines "NUMBER FORMAT", a '#' at the start makes a comment.
  */
 
-/* -EBADMSG, -ENOMEM: *out is empty. */
-int hyp_formats_parse(const void *data, size_t len, struct id_table *out);
+/* -EBADMSG, -ENOMEM: *out is empty. *line: the number of the line read last, from 1. */
+int hyp_formats_parse(const void *data, size_t len, struct id_table *out, unsigned int *line);
 
 /*
  * Appends the text. Integer conversions and %c and %p take the next argument, %s shows the number, since a
@@ -54,8 +54,9 @@ void hyp_format_print(const char *fmt, const uint64_t *args, size_t n, struct bu
 /*
  * From the bytes of a file, which are copied. -EBADMSG: neither of the two, or
  * damaged; -ENOENT: a BTF without that enum; -ENOMEM. On error *out is empty.
+ * *line: of text, the number of the line read last, from 1; of BTF, unchanged.
  */
-int hcall_names_parse(const void *data, size_t len, struct id_table *out);
+int hcall_names_parse(const void *data, size_t len, struct id_table *out, unsigned int *line);
 /* The name, owned by `names`, or NULL. The whole function id (0xc6000000 + number) serves as well. */
 const char *hcall_name(const struct id_table *names, uint32_t id);
 

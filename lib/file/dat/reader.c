@@ -450,6 +450,8 @@ int reader_open(struct reader **out, int fd, const struct log *log)
 	r->info.layout = page_layout_default;
 	r->unzips = calloc(1, sizeof(*r->unzips));
 	ret = !r->unzips ? -ENOMEM : fstat(fd, &st) < 0 ? -errno : 0;
+	if (!ret && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+		ret = log_fail(log, -ESPIPE, "a trace.dat must be a regular file, not a pipe or a socket");
 	if (!ret) {
 		size_t n = 1;
 

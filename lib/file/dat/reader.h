@@ -54,8 +54,8 @@ struct reader_info {
 
 /*
  * fd stays the caller's and must stay open. -EBADMSG: no trace.dat, or one that contradicts itself
- * (the log has the place); -ENOTSUP (logged): another version, byte order, or compression; -ENOMEM;
- * else the read call's error (-EIO).
+ * (the log has the place); -ENOTSUP (logged): another version, byte order, or compression; -ESPIPE
+ * (logged): a pipe or a socket; -ENOMEM; else the read call's error (-EIO).
  */
 int reader_open(struct reader **out, int fd, const struct log *log);
 /* Has what reader_symbols() logs begin with the path, which must outlive r. */
