@@ -383,7 +383,7 @@ refusals() {
 	state >"$tmp/before"
 	record -e kvm -C bot -A "a@unix:$tmp/nobody" -- true
 	is "$status" 1 "$name: exit status"
-	is "$messages" "hyptrace: -C bot: no clock of this kernel (there are: local boot mono)" "$name: the guest is not asked"
+	is "$messages" "hyptrace: -C bot: no clock of this kernel (there are: [local] boot mono)" "$name: the guest is not asked"
 	is "$(files)" '*' "$name: nothing is left"
 	untouched "$name"
 
