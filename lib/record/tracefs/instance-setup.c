@@ -384,7 +384,7 @@ static int setup_quiet(struct instance *i)
 	int ret = undo_save(i->undo, instance_file(i, trace, "tracing_on"));
 
 	if (ret)
-		instance_complain(i, LOG_ERROR, trace, "", ret, NULL);
+		instance_complain(i, LOG_ERROR, trace, "0", ret, NULL);
 	ret = ret ?: instance_put_file(i, "tracing_on", "0");
 	for (size_t n = 0; !ret && n < ARRAY_SIZE(lists); n++)
 		ret = instance_put_list(i, lists[n], "");
