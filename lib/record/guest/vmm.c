@@ -253,11 +253,9 @@ static void qemu_args(struct guest_args *a, struct argv *v)
 	const char *val;
 
 	while (argv_next(v)) {
-		if ((val = argv_option(v, "-name"))) {
-			char *name = arg_value(val, "guest");
-
-			str_take(&a->name, name ? name : first_value(val));
-		} else if ((val = argv_option(v, "-device")))
+		if ((val = argv_option(v, "-name")))
+			str_take(&a->name, arg_value(val, "guest") ?: first_value(val));
+		else if ((val = argv_option(v, "-device")))
 			qemu_device(a, &q, val);
 		else if ((val = argv_option(v, "-qmp")) || (val = argv_option(v, "-qmp-pretty"))) {
 			const char *path = val + 5;
@@ -275,10 +273,8 @@ static void qemu_args(struct guest_args *a, struct argv *v)
 					  qemu_value(val, "mem-path"));
 		} else if ((val = argv_option(v, "-mon"))) {
 			char *mode = arg_value(val, "mode");
-			char *id = arg_value(val, "chardev");
+			char *id = arg_value(val, "chardev") ?: first_value(val);
 
-			if (!id)
-				id = first_value(val);
 			if (mode && !strcmp(mode, "control"))
 				str_take(&q.mon, id);
 			else
@@ -384,9 +380,7 @@ size_t guest_vhost_args(const char *cmdline, size_t len, struct guest_args *rows
 			if (!a->cid)
 				set_cid_of(a, val, "guest_cid");
 			str_take(&a->vhost_socket, arg_value(val, "socket"));
-			str_take(&a->uds, arg_value(val, "uds-path"));
-			if (!a->uds)
-				str_take(&a->uds, arg_value(val, "uds_path"));
+			str_take(&a->uds, arg_value(val, "uds-path") ?: arg_value(val, "uds_path"));
 		} else if ((val = argv_option(&v, "--guest-cid"))) {
 			guest_cid_parse(val, &single.cid);
 		} else if ((val = argv_option(&v, "--socket"))) {
