@@ -84,8 +84,7 @@ int boot_early(struct agent *a, const char *events)
 out:
 	free(copy);
 	if (ret) {
-		if (u)
-			agent_undo_end(a, u);
+		agent_undo_end(a, u);
 		return ret;
 	}
 	a->boot.early = u;

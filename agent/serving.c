@@ -266,8 +266,7 @@ static void serving_put_back(struct serving *s)
 {
 	instance_free(s->inst);
 	s->inst = NULL;
-	if (s->undo)
-		agent_undo_end(s->agent, s->undo);
+	agent_undo_end(s->agent, s->undo);
 	s->undo = NULL;
 }
 
