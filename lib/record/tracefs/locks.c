@@ -124,15 +124,13 @@ static int lock_open(struct lock *one, int dirfd, const char *path, int journal_
 	if (one->fd < 0)
 		return -errno;
 	if (flock(one->fd, LOCK_EX | LOCK_NB) < 0) {
-		bool within, hyp;
+		const bool within = strcmp(path, one->dir);
+		const bool hyp = strcmp(one->dir, ".") && strncmp(one->dir, "instances/", 10);
+		char name[300], pid[32] = "";
 		pid_t holder;
-		char name[300];
-		char pid[32] = "";
 
 		if (errno != EWOULDBLOCK)
 			return -errno;
-		within = strcmp(path, one->dir);
-		hyp = strcmp(one->dir, ".") && strncmp(one->dir, "instances/", 10);
 		holder = lock_holder(one->fd);
 		if (holder)
 			snprintf(pid, sizeof(pid), " (pid %d)", (int)holder);

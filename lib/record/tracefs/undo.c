@@ -479,11 +479,8 @@ static int save_list(struct undo *u, const char *path, struct buf *old)
 
 	free(u->refused);
 	u->refused = NULL;
-	if (ret)
-		return ret;
-	if (!buf_str(old))
-		return -ENOMEM;
-	return in_own_instance(u, path) ? 0 : undo_note(u, ENTRY_LIST, path, buf_str(old));
+	ret = ret ?: buf_str(old) ? 0 : -ENOMEM;
+	return ret || in_own_instance(u, path) ? ret : undo_note(u, ENTRY_LIST, path, buf_str(old));
 }
 
 int undo_list(struct undo *u, const char *path, const char *value)
@@ -545,11 +542,8 @@ int undo_mkdir(struct undo *u, const char *path)
 		ret = -errno;
 		journal_pop(&u->journal);
 	}
-	if (!ret) {
-		ret = undo_lock(u, path);
-		if (ret)
-			undo_to(u, mark);
-	}
+	if (!ret && (ret = undo_lock(u, path)))
+		undo_to(u, mark);
 	fd_close(&parent);
 	return ret;
 }
