@@ -10,8 +10,7 @@
 int hypevents_init(struct hypevents *e, const char *system)
 {
 	*e = (struct hypevents){ 0 };
-	e->system = strdup(system);
-	return e->system ? 0 : -ENOMEM;
+	return str_take(&e->system, strdup(system));
 }
 
 static void event_release(struct hypevent *ev)

@@ -52,8 +52,7 @@ static int plan_made_event(struct grammar *g, const struct opt *o, const char *l
 	free(name);
 	if (!e)
 		return -ENOMEM;
-	e->define = strdup(line);
-	return e->define ? 0 : -ENOMEM;
+	return str_take(&e->define, strdup(line));
 }
 
 static int plan_event(void *ctx, const struct opt *o, const char *arg, struct opts_error *err)

@@ -84,9 +84,7 @@ int record_plan_marks(void *ctx, const struct opt *o, const char *arg, struct op
 		b = record_plan_add_buffer(p, "hypertrace");
 	if (!b || !buffer_plan_add_event(b, "kvm:kvm_mmio", false))
 		return -ENOMEM;
-	if (!b->clock)
-		b->clock = strdup("boot");
-	return b->clock ? 0 : -ENOMEM;
+	return b->clock ? 0 : str_take(&b->clock, strdup("boot"));
 }
 
 void event_name_colon(char *name)

@@ -75,8 +75,7 @@ int rotate_prepare(struct session *s)
 	if (!e)
 		return -ENOMEM;
 	event_name_colon(e->name);
-	e->filter = t->filter ? strdup(t->filter) : NULL;
-	if (t->filter && !e->filter)
+	if (t->filter && str_take(&e->filter, strdup(t->filter)))
 		return -ENOMEM;
 	return instance_open(&r->dump_on, s->undo, b, &io) ?: instance_setup(r->dump_on);
 }
