@@ -99,7 +99,6 @@ static int send_request(struct peer *p)
 	struct msg_trace_req req = { .trace_id = p->o.trace_id };
 	struct msg_wait w = peer_step(p);
 	struct buf out = { 0 };
-	char hz[32];
 	int ret = 0;
 
 	if (!peer_option(p->o.args, "-C") && p->o.clock)
@@ -108,9 +107,8 @@ static int send_request(struct peer *p)
 		ret = strlist_add(&req.args, p->o.args->v[i]);
 	if (!ret && p->o.counter)
 		ret = strlist_add(&req.protos, MSG_SYNC_COUNTER);
-	snprintf(hz, sizeof(hz), MSG_PROFILE "%llu", (unsigned long long)p->o.profile_hz);
 	if (!ret && p->o.profile_hz)
-		ret = strlist_add(&req.protos, hz);
+		ret = strlist_take(&req.protos, str_printf(MSG_PROFILE "%" PRIu64, p->o.profile_hz));
 	if (!ret)
 		msg_add_trace_req(&out, &req);
 	msg_trace_req_release(&req);

@@ -61,14 +61,12 @@ static void session_keep_maps(struct session *s)
 static int session_choose_procs(struct session *s)
 {
 	struct buf list = { 0 };
-	char command[24];
 	int ret = 0;
 
 	for (size_t i = 0; s->plan->proc_map && i < s->plan->pids.n && !ret; i++)
 		ret = strlist_add(&s->procs, s->plan->pids.v[i]);
-	snprintf(command, sizeof(command), "%d", (int)s->command.pid);
 	if (!ret && s->plan->proc_map && s->has_command)
-		ret = strlist_add(&s->procs, command);
+		ret = strlist_take(&s->procs, str_printf("%d", (int)s->command.pid));
 	for (size_t i = 0; i < s->procs.n; i++)
 		buf_printf(&list, "%s ", s->procs.v[i]);
 	if (!ret && s->procs.n)
