@@ -118,11 +118,6 @@ uint64_t hyptext_bad_lines(const struct hyptext *t)
 	return t->bad;
 }
 
-static uint64_t add_sat(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
 uint64_t hyptext_pending_lost(const struct hyptext *t, unsigned int cpu)
 {
 	return cpu < t->n_lost ? t->lost[cpu] : 0;
@@ -259,7 +254,8 @@ static int lost_line(struct hyptext *t, struct cursor c)
 	}
 	if (array_reach(&t->lost, &t->n_lost, (size_t)cpu + 1, sizeof(*t->lost)))
 		return -ENOMEM;
-	t->lost[cpu] = add_sat(t->lost[cpu], n);
+	if (__builtin_add_overflow(t->lost[cpu], n, &t->lost[cpu]))
+		t->lost[cpu] = UINT64_MAX;
 	return 0;
 }
 

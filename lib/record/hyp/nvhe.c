@@ -220,10 +220,8 @@ static void vm_narrow(struct vm *vm, int64_t low, int64_t high)
 static struct vm *vm_known(struct nvhe *n, int64_t low, int64_t high)
 {
 	const int64_t middle = low + (high - low) / 2;
-	struct vm *vm = vm_between(n, low, high, middle);
+	struct vm *vm = vm_between(n, low, high, middle) ?: vm_new(n, middle);
 
-	if (!vm)
-		vm = vm_new(n, middle);
 	vm_narrow(vm, low, high);
 	return vm;
 }
@@ -421,9 +419,7 @@ static void vcpu_put(struct nvhe *n, uint64_t raw)
 	if (!vm->guess && n->span_low <= high)
 		vm = o && o->vm && vm_fits_bracket(o->vm, n->span_low, high)
 			     ? o->vm
-			     : vm_between(n, n->span_low, high, high - pad(n));
-	if (!vm)
-		vm = vm_new(n, high - pad(n));
+			     : vm_between(n, n->span_low, high, high - pad(n)) ?: vm_new(n, high - pad(n));
 	if (n->span_low != INT64_MIN)
 		vm_at_least(vm, n->span_low, pad(n));
 	vm_at_most(vm, high, pad(n));

@@ -176,7 +176,7 @@ static int rings_look(struct rings *r, bool last)
 {
 	int ret = 0;
 	struct buf text = { 0 };
-	bool all;
+	bool all = true;
 
 	for (r->at = 0; r->at < r->n && !ret; r->at++) {
 		struct rings_guest *g = &r->v[r->at];
@@ -192,7 +192,6 @@ static int rings_look(struct rings *r, bool last)
 	 * Filters by address once all guests have given theirs, until then by a doorbell's size. The
 	 * first filter is journaled.
 	 */
-	all = true;
 	for (size_t i = 0; i < r->n; i++)
 		all &= ring_doorbell(r->v[i].ring) || ring_why(r->v[i].ring);
 	buf_addstr(&text, "type == 2 && len == 4");
