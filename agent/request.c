@@ -159,8 +159,7 @@ static bool event_matches(const char *pattern, const char *system, const char *e
 		return !fnmatch(pattern, system, 0) || !fnmatch(pattern, event, 0);
 	if (len >= sizeof(head))
 		return false;
-	memcpy(head, pattern, len);
-	head[len] = 0;
+	snprintf(head, sizeof(head), "%.*s", (int)len, pattern);
 	return (!len || !fnmatch(head, system, 0)) && (!colon[1] || !fnmatch(colon + 1, event, 0));
 }
 
@@ -186,8 +185,7 @@ bool allow_trigger(const struct strlist *allow, const struct trigger_plan *t)
 		return true;
 	if (system >= sizeof(name))
 		return false;
-	memcpy(name, t->event, system);
-	name[system] = 0;
+	snprintf(name, sizeof(name), "%.*s", (int)system, t->event);
 	return is_allowed(allow, name, t->event + system + 1);
 }
 

@@ -24,8 +24,7 @@ static bool name_matches(const struct remote *r, const char *name, const char *e
 		return !fnmatch(name, event, 0) || (!strpbrk(name, "*?[") && is_system(r, name));
 	if ((size_t)(colon - name) >= sizeof(system))
 		return false;
-	memcpy(system, name, (size_t)(colon - name));
-	system[colon - name] = 0;
+	snprintf(system, sizeof(system), "%.*s", (int)(colon - name), name);
 	return is_system(r, system) && (!colon[1] || !fnmatch(colon + 1, event, 0));
 }
 

@@ -48,8 +48,7 @@ static bool is_ipv6(const char *s)
 
 	if (len >= sizeof(host))
 		return false;
-	memcpy(host, s, len);
-	host[len] = 0;
+	snprintf(host, sizeof(host), "%.*s", (int)len, s);
 	return inet_pton(AF_INET6, host, &a) == 1;
 }
 
@@ -141,8 +140,7 @@ int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *
 	if (at) {
 		*at = 0;
 		out->named = true;
-		out->name = strdup(text);
-		ret = out->name ? 0 : -ENOMEM;
+		ret = str_take(&out->name, strdup(text));
 	}
 	ret = ret ?: unix_at ? parse_unix(out, arg, rest + 5, log) : parse_address(out, arg, rest, log);
 	if (!ret && !name_fits_file(out->name))
@@ -159,9 +157,6 @@ int guest_spec_parse(struct guest_spec *out, const char *arg, const struct log *
 int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct guest **vm,
 		       const struct log *log)
 {
-	/* "vm.example" looks like an address, but may be a VM's name */
-	bool maybe_name = s->kind == GUEST_TCP && !s->named;
-
 	*vm = NULL;
 	for (size_t i = 0; i < all->n && !*vm; i++) {
 		struct guest *g = &all->v[i];
@@ -188,7 +183,8 @@ int guest_spec_resolve(struct guest_spec *s, const struct guests *all, struct gu
 	}
 	if (!*vm)
 		return 0;
-	if (s->kind == GUEST_BY_NAME || maybe_name) {
+	/* "vm.example" looks like an address, but may be a VM's name */
+	if (s->kind == GUEST_BY_NAME || (s->kind == GUEST_TCP && !s->named)) {
 		/* The address of a VM that was named. */
 		if ((*vm)->uds) {
 			s->kind = GUEST_UNIX;
