@@ -101,15 +101,15 @@ static int cut_files(void *opts, const struct log *log)
 static bool cut_check(void *opts)
 {
 	const struct cut_opts *o = opts;
-	const char *wrong = NULL;
 	uint64_t per;
+	const char *wrong =
+		!o->output ? "-o is needed: the file to write"
+		: !o->per && !o->f.times.time.from.anchor && !o->f.times.time.to.anchor
+			? "--time or --per is needed: the part of time to write, or the length of pieces"
+		: o->per && (parse_amount(o->per, duration_units, UNIT_S, &per) || !per)
+			? "--per needs a duration, such as 10s or 500ms"
+			: NULL;
 
-	if (!o->output)
-		wrong = "-o is needed: the file to write";
-	else if (!o->per && !o->f.times.time.from.anchor && !o->f.times.time.to.anchor)
-		wrong = "--time or --per is needed: the part of time to write, or the length of pieces";
-	else if (o->per && (parse_amount(o->per, duration_units, UNIT_S, &per) || !per))
-		wrong = "--per needs a duration, such as 10s or 500ms";
 	return options_good("hyptrace cut", wrong);
 }
 

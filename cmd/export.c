@@ -93,18 +93,15 @@ static int ctf_missing(struct export_job *job, const char *dir, const struct log
 static bool export_check(void *opts)
 {
 	const struct export_opts *o = opts;
-	const char *wrong = NULL;
+	const char *wrong = !!o->perfetto + !!o->ctf + !!o->parquet + o->json != 1
+				    ? "specify one of --perfetto OUT, --ctf DIR, --json and --parquet DIR"
+			    : !o->json && o->output	 ? "-o is for --json; the others name theirs"
+			    : !o->perfetto && o->desc	 ? "--hypertrace-desc is for --perfetto"
+			    : !o->parquet && o->tables.n ? "--tables is for --parquet"
+			    : !o->parquet && o->anonymize
+				    ? "--anonymize is for --parquet: other forms would have all names"
+				    : NULL;
 
-	if (!!o->perfetto + !!o->ctf + !!o->parquet + o->json != 1)
-		wrong = "specify one of --perfetto OUT, --ctf DIR, --json and --parquet DIR";
-	else if (!o->json && o->output)
-		wrong = "-o is for --json; the others name theirs";
-	else if (!o->perfetto && o->desc)
-		wrong = "--hypertrace-desc is for --perfetto";
-	else if (!o->parquet && o->tables.n)
-		wrong = "--tables is for --parquet";
-	else if (!o->parquet && o->anonymize)
-		wrong = "--anonymize is for --parquet: other forms would have all names";
 	return options_good("hyptrace", wrong);
 }
 

@@ -70,24 +70,21 @@ const struct opts_table flame_table = {
 static bool flame_check(void *opts)
 {
 	struct flame_command *c = opts;
-	const char *wrong = NULL;
+	const struct flame_opts *o = &c->opts;
+	const char *weight = c->weight ?: "count", *wrong;
 	char why[512];
 
 	c->opts.two_sides = c->diff;
-	if (c->weight && strcmp(c->weight, "count") && strcmp(c->weight, "ns"))
-		wrong = "--weight is count or ns";
-	else if ((c->opts.spans || c->opts.states) && c->opts.behind)
-		wrong = "--event is for stacks, which spans and states have none of";
-	else if (c->opts.behind && c->weight && !strcmp(c->weight, "ns"))
-		wrong = "--event is for samples, which --weight ns does not show";
-	else if (c->opts.states && (c->opts.spans || c->opts.tasks.n))
-		wrong = "--states shows vCPUs: without --spans and --task";
-	else if (c->desc && !c->opts.spans)
-		wrong = "--hypertrace-desc is for --spans";
-	else if (c->diff && c->f.files.n < 2)
-		wrong = "--diff needs two recordings";
-	else if (c->opts.behind && filter_syntax(c->opts.behind, why, sizeof(why)))
-		wrong = why;
+	wrong = strcmp(weight, "count") && strcmp(weight, "ns") ? "--weight is count or ns"
+		: (o->spans || o->states) && o->behind
+			? "--event is for stacks, which spans and states have none of"
+		: o->behind && !strcmp(weight, "ns")
+			? "--event is for samples, which --weight ns does not show"
+		: o->states && (o->spans || o->tasks.n) ? "--states shows vCPUs: without --spans and --task"
+		: c->desc && !o->spans			? "--hypertrace-desc is for --spans"
+		: c->diff && c->f.files.n < 2		? "--diff needs two recordings"
+		: o->behind && filter_syntax(o->behind, why, sizeof(why)) ? why
+									  : NULL;
 	return options_good("hyptrace", wrong);
 }
 

@@ -58,23 +58,18 @@ const struct opts_table path_table = {
 static bool path_check(void *opts)
 {
 	struct path_job *o = opts;
-	const char *wrong = NULL;
-	char why[512];
 	bool time = o->at && isdigit((unsigned char)*o->at);
-	int ret = 0;
+	const char *wrong = !o->at				     ? "specify --at TIME or --at EVENT"
+			    : time && !o->task == (o->cpu == NO_CPU) ? "a TIME needs one of --task and --cpu"
+			    : time && o->ask.nth != 1		     ? "--nth is for an EVENT"
+			    : !time && (o->task || o->cpu != NO_CPU)
+				    ? "--task and --cpu are for a TIME: an event has its own"
+			    : time && parse_amount(o->at, duration_units, UNIT_S, &o->ask.time) == -EINVAL
+				    ? "a TIME is a number of seconds"
+				    : NULL;
+	char why[512];
+	int ret = wrong || time ? 0 : event_words_parse(&o->event, o->at, why, sizeof(why));
 
-	if (!o->at)
-		wrong = "specify --at TIME or --at EVENT";
-	else if (time && !o->task == (o->cpu == NO_CPU))
-		wrong = "a TIME needs one of --task and --cpu";
-	else if (time && o->ask.nth != 1)
-		wrong = "--nth is for an EVENT";
-	else if (!time && (o->task || o->cpu != NO_CPU))
-		wrong = "--task and --cpu are for a TIME: an event has its own";
-	else if (time && parse_amount(o->at, duration_units, UNIT_S, &o->ask.time) == -EINVAL)
-		wrong = "a TIME is a number of seconds";
-	else if (!time)
-		ret = event_words_parse(&o->event, o->at, why, sizeof(why));
 	if (ret)
 		wrong = ret == -EINVAL ? why : errno_text(ret);
 	return options_good("hyptrace path", wrong);

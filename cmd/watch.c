@@ -192,19 +192,16 @@ static int watch_print(struct watcher *w, const struct watch_opts *o, const stru
 static void dumps_ask(struct watch_dumps *d, const char *worst, const struct log *log)
 {
 	uint64_t now = clock_now(CLOCK_REALTIME);
-	const char *hindered = NULL;
 	struct statvfs fs;
-	int ret;
+	const char *hindered = d->file || d->why ? "the last one is not finished"
+			       : d->n >= d->max	 ? "there are as many as --dump-max allows"
+			       : d->n && now - d->asked < d->gap * UNIT_MS
+				       ? "the last one is not older than --dump-gap"
+			       : !statvfs(d->dir, &fs) && (uint64_t)fs.f_bavail * fs.f_frsize < DUMP_FREE
+				       ? "less than 1 GiB of the disk is free"
+				       : NULL;
+	int ret = hindered ? 0 : flight_ask(d->dir, &d->file);
 
-	if (d->file || d->why)
-		hindered = "the last one is not finished";
-	else if (d->n >= d->max)
-		hindered = "there are as many as --dump-max allows";
-	else if (d->n && now - d->asked < d->gap * UNIT_MS)
-		hindered = "the last one is not older than --dump-gap";
-	else if (!statvfs(d->dir, &fs) && (uint64_t)fs.f_bavail * fs.f_frsize < DUMP_FREE)
-		hindered = "less than 1 GiB of the disk is free";
-	ret = hindered ? 0 : flight_ask(d->dir, &d->file);
 	d->breaches++;
 	if (ret == -ENOENT)
 		hindered = "no flight recorder writes there; start one: systemctl start hyptrace-ring";

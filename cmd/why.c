@@ -85,12 +85,10 @@ static bool why_check(void *opts)
 
 	o->tail = o->tail_text ? strtod(o->tail_text, &end) / 100 : 0.99;
 	o->asks = o->q.preset || o->q.from || o->q.to || o->q.key;
-	if (o->asks + !!o->task + !!o->span > 1)
-		wrong = "--task, --span, --preset and --from exclude each other";
-	else if (o->desc && !o->span)
-		wrong = "--hypertrace-desc is for --span";
-	else
-		wrong = o->task ? why_task_pair(o) : NULL;
+	wrong = o->asks + !!o->task + !!o->span > 1 ? "--task, --span, --preset and --from exclude each other"
+		: o->desc && !o->span		    ? "--hypertrace-desc is for --span"
+		: o->task			    ? why_task_pair(o)
+						    : NULL;
 	o->asks |= o->task || o->span;
 	if (!wrong && ((end && (*end || end == o->tail_text)) || !(o->tail >= 0.6 && o->tail < 1)))
 		wrong = "--tail: a PERCENTILE is a number from 60 to 99.999";
