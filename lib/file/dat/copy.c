@@ -308,13 +308,10 @@ static int unpack_buffer(struct copying *w, size_t i, uint64_t *passed)
 static int open_beside(const char *path)
 {
 	char *name = str_printf("%s.pages.XXXXXX", path);
-	int fd;
+	int fd = name ? mkstemp(name) : -1;
 
-	if (!name)
-		return -ENOMEM;
-	fd = mkstemp(name);
 	if (fd < 0)
-		fd = -errno;
+		fd = name ? -errno : -ENOMEM;
 	else
 		unlink(name);
 	free(name);
@@ -373,20 +370,14 @@ int dat_copy(const struct dat_copy *c, int fd, const char *path, const struct lo
 	ret = ret ?: copy_systems(&w) ?: copy_names(&w) ?: copy_own_options(&w);
 	for (size_t i = 1; i < c->n && !ret; i++)
 		ret = copy_fits(&w, &c->v[i]) ? 0 : -EINVAL;
-	if (ret)
-		goto out;
 	w.file.buffers = calloc(info->n_buffers + 1, sizeof(*w.file.buffers));
-	if (!w.file.buffers) {
-		ret = -ENOMEM;
-		goto out;
-	}
-	w.file.n_buffers = info->n_buffers;
+	w.file.n_buffers = w.file.buffers ? info->n_buffers : 0;
+	ret = ret ?: w.file.buffers ? 0 : -ENOMEM;
 	for (size_t i = 0; i < info->n_buffers && !ret; i++) {
 		ret = unpack_buffer(&w, i, passed);
 		passed = passed ? passed + info->buffers[i].n_cpus : NULL;
 	}
 	ret = ret ?: dat_write(&w.file, fd, log);
-out:
 	for (size_t i = 0; i < w.file.n_buffers; i++) {
 		for (uint32_t k = 0; w.file.buffers[i].cpus && k < w.file.buffers[i].n_cpus; k++)
 			free((void *)w.file.buffers[i].cpus[k].stat);
