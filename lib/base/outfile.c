@@ -29,21 +29,18 @@ static int outfile_split(struct outfile *o, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *dir = slash == path ? strdup("/") : slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-	int ret = 0;
+	int ret;
 
 	fd_close(&o->dir);
 	free(o->name);
 	o->name = strdup(slash ? slash + 1 : path);
 	if (dir && o->name)
 		o->dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (!dir || !o->name)
-		ret = -ENOMEM;
-	else if (!*path)
-		ret = -ENOENT;
-	else if (o->dir < 0)
-		ret = -errno;
-	else if (!*o->name || !strcmp(o->name, ".") || !strcmp(o->name, ".."))
-		ret = -EISDIR;
+	ret = !dir || !o->name						     ? -ENOMEM
+	      : !*path							     ? -ENOENT
+	      : o->dir < 0						     ? -errno
+	      : !*o->name || !strcmp(o->name, ".") || !strcmp(o->name, "..") ? -EISDIR
+									     : 0;
 	free(dir);
 	return ret;
 }
@@ -240,10 +237,9 @@ static int outdir_empty(int fd, unsigned int deep)
 
 		if (!unlinkat(fd, names.v[i], 0))
 			continue;
-		if (errno == EISDIR && deep)
-			below = openat(fd, names.v[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		else
-			below = -1;
+		below = errno == EISDIR && deep
+				? openat(fd, names.v[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+				: -1;
 		ret = below < 0 ? -errno : outdir_empty(below, deep - 1);
 		fd_close(&below);
 		if (!ret && unlinkat(fd, names.v[i], AT_REMOVEDIR) < 0)
