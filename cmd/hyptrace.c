@@ -348,17 +348,16 @@ static int hint_option(void *ctx, const struct opt *o, const char *arg, struct o
 	const char *name = o->name ?: "";
 
 	/* without these flame folds other stacks, or finds none */
-	if (!strcmp(l->command->name, "flame") &&
-	    (!strcmp(name, "states") || !strcmp(name, "spans") || !strcmp(name, "diff")))
+	if (!strcmp(l->command->name, "flame") && words_have("states spans diff", name))
 		buf_printf(&l->kept, " --%s", name);
-	l->silent |= o->key == 'q' || !strcmp(name, "json") || !strcmp(name, "csv") || !strcmp(name, "help");
-	l->numbered |= !strcmp(name, "rotate") || !strcmp(name, "flight") ||
+	l->silent |= o->key == 'q' || words_have("json csv help", name);
+	l->numbered |= words_have("rotate flight", name) ||
 		       (!strcmp(name, "per") && !strcmp(l->command->name, "cut"));
 	for (size_t i = 0; i < ARRAY_SIZE(l->command->after) && l->command->after[i].option; i++)
 		if (!strcmp(name, l->command->after[i].option)) {
 			l->words = l->command->after[i].hint;
 			/* others are no files: --preset NAME, --from EVENT */
-			l->arg = arg && strcmp(o->arg, "NAME") && strcmp(o->arg, "EVENT") ? arg : NULL;
+			l->arg = arg && !words_have("NAME EVENT", o->arg) ? arg : NULL;
 		}
 	/* record's -o has no long name, and its other words are the command that it runs */
 	if ((o->key == 'i' && arg) || (o->key == 'o' && !strcmp(l->command->name, "record")))

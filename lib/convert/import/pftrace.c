@@ -103,13 +103,11 @@ static int take_utsname(struct pft_machine *m, struct cursor c)
 /* A name that can be a part of a file's. */
 static int take_machine_name(struct pft_machine *m, const struct wire_field *f)
 {
-	for (size_t i = 0; i < f->len; i++)
-		if (!f->data[i] ||
-		    !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", f->data[i]))
-			return 0;
-	if (!f->len || f->len > 64)
+	const char *name = (const char *)f->data;
+
+	if (!f->len || f->len > 64 || word_len(name, f->len, "-") != f->len)
 		return 0;
-	return str_take(&m->name, strndup((const char *)f->data, f->len));
+	return str_take(&m->name, strndup(name, f->len));
 }
 
 static int take_system(struct pft_machine *m, struct cursor c)
