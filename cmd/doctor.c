@@ -202,7 +202,6 @@ static void doctor_host(struct doctor *d)
 static void doctor_guest(struct doctor *d, const struct guest *g, const char *what)
 {
 	const char *key = g->name ?: "";
-
 	static const struct {
 		const char *why, *fix;
 	} answers[] = {

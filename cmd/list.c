@@ -429,7 +429,6 @@ int cmd_list(int argc, char **argv)
 	/* guests were shown, but what else was asked for could not be */
 	if (traced && l.tracing < 0)
 		ret = -ENOENT;
-	else if (traced)
-		close(l.tracing);
+	fd_close(&l.tracing);
 	return ret ? EXIT_FAILED : EXIT_OK;
 }

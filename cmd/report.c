@@ -604,10 +604,8 @@ static int report_opts_parse(int argc, char **argv, struct report_opts *o, struc
 		return ret;
 	for (int i = 1; i < argc && !ret; i++)
 		ret = take_input(o, NULL, argv[i], err);
-	if (ret || (!o->n_inputs && take_input(o, NULL, DEFAULT_FILE, err))) {
-		opts_error(err, "out of memory");
-		return -ENOMEM;
-	}
+	if (ret || (!o->n_inputs && take_input(o, NULL, DEFAULT_FILE, err)))
+		return opts_error(err, "out of memory");
 	if (o->wakeup && o->n_inputs > 1)
 		return opts_error(err, "-w needs one file: it cannot distinguish the tasks of several");
 	if (o->follow && (o->n_inputs > 1 || o->wakeup || o->align_ts || o->what != REPORT_EVENTS))
@@ -643,7 +641,6 @@ static void report_opts_release(struct report_opts *o)
 	strlist_release(&o->plugins);
 	free(o->cpus);
 	free(o->inputs);
-	*o = (struct report_opts){ 0 };
 }
 
 bool report_takes(int argc, char **argv)

@@ -60,7 +60,6 @@ static int keep_options(const struct sync_job *job, const struct input *in, stru
 
 	for (size_t i = 0; i < info->n_options && !ret; i++) {
 		const struct reader_option *one = &info->options[i];
-
 		bool renewed = in == job->found.host ? one->id == DAT_GUEST && has_new_map(job, one)
 						     : one->id == DAT_TIME_SHIFT || one->id == DAT_TSC2NSEC;
 
@@ -177,12 +176,11 @@ static int write_files(struct sync_job *job)
 	for (size_t i = 0; i < job->found.n_guests && !ret; i++) {
 		const struct offsets_guest *g = &job->found.guests[i];
 
-		if (!g->result.n_points) {
+		any |= g->result.n_points > 0;
+		if (g->result.n_points)
+			ret = write_guest_file(job, g);
+		else
 			log_warn(job->log, "%s: no offset was found; the file is unchanged", g->file->path);
-			continue;
-		}
-		any = true;
-		ret = write_guest_file(job, g);
 	}
 	return ret ?: any ? write_host_file(job) : 0;
 }
