@@ -224,18 +224,13 @@ static void fit_find_bends(struct fit *f)
 #define ROOM_BEND    0.5   /* part of the corridor, on each side of its middle, to find bends ... */
 #define ROOM_LAST    0.125 /* ... and for the result */
 
-static void add_node(struct fit *f, const struct slice *s)
-{
-	f->v[f->n++].s = *s;
-}
-
 static int fit_init(struct fit *f, struct problem *p, const struct segment *segment)
 {
 	*f = (struct fit){ .p = p, .bend = p->in->max_bend > 0 ? p->in->max_bend : BEND };
 	f->v = calloc(segment->last - segment->first + 2, sizeof(*f->v));
 	if (!f->v)
 		return -ENOMEM;
-	add_node(f, &(struct slice){ .t0 = segment->t0, .t1 = segment->t0, .mid = segment->t0 });
+	f->v[f->n++].s = (struct slice){ .t0 = segment->t0, .t1 = segment->t0, .mid = segment->t0 };
 	for (size_t i = segment->first; i < segment->last; i++) {
 		struct slice s = p->slices[i];
 		bool cut = s.t0 < segment->t0 || s.t1 > segment->t1;
@@ -250,10 +245,11 @@ static int fit_init(struct fit *f, struct problem *p, const struct segment *segm
 		if (s.mid <= f->v[f->n - 1].s.mid)
 			continue;
 		f->base = f->n == 1 || s.valid ? s.low : f->base;
-		add_node(f, &s);
+		f->v[f->n++].s = s;
 	}
 	if (segment->t1 - 1 > f->v[f->n - 1].s.mid)
-		add_node(f, &(struct slice){ .t0 = segment->t1, .t1 = segment->t1, .mid = segment->t1 - 1 });
+		f->v[f->n++].s =
+			(struct slice){ .t0 = segment->t1, .t1 = segment->t1, .mid = segment->t1 - 1 };
 	for (size_t i = 0; i < f->n; i++) {
 		f->v[i].s.rate = p->rate;
 		f->v[i].s.offset = f->base;
