@@ -202,12 +202,9 @@ void windows_release(struct problem *p)
 	p->n_threads = 0;
 }
 
-static bool ends_before(const void *entry, const void *key)
+static bool ends_before(const void *entry, const void *time)
 {
-	const struct span *s = entry;
-	const uint64_t *time = key;
-
-	return s->b < *time;
+	return ((const struct span *)entry)->b < *(const uint64_t *)time;
 }
 
 size_t thread_span_at(const struct thread *t, uint64_t time)
