@@ -127,10 +127,7 @@ bool map_check(struct problem *p, const struct sync_result *r)
 		margin = (uint32_t)(4 + 4 * sqrt(fmax(burst, 1) * best));
 		clear = n >= CHECK_MIN && best <= n * (1 - PART_MIN) &&
 			(second == UINT32_MAX || second >= best + margin);
-		if (clear)
-			p->map[i] = (int)thread;
-		else if (!given)
-			p->map[i] = -1;
+		p->map[i] = clear ? (int)thread : given ? before : -1;
 		changed = changed || p->map[i] != before;
 	}
 	/* the better one keeps a thread that two CPUs have */
