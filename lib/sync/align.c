@@ -142,10 +142,8 @@ static void align_report(const struct offsets *o, const struct offsets_guest *g,
 	for (size_t i = 0; i < g->result.n_points; i++) {
 		uint64_t bound = filetime_bound(t, g->result.points[i].time);
 
-		if (bound == UINT64_MAX)
-			partly = true;
-		else if (bound > widest)
-			widest = bound;
+		partly |= bound == UINT64_MAX;
+		widest = bound != UINT64_MAX && bound > widest ? bound : widest;
 	}
 	if (filetime_in_ticks(t))
 		snprintf(text, sizeof(text), "%" PRIu64 " ticks", widest);

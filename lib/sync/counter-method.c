@@ -317,12 +317,9 @@ static int counter_method_pings(struct counter_method *j, const struct counter_l
 	struct range now, next;
 	struct epoch e;
 
-	for (size_t i = 0; i < guest->n_pings; i++) {
-		const struct counter_ping *p = &guest->pings[i];
-
+	for (const struct counter_ping *p = guest->pings; p < guest->pings + guest->n_pings; p++)
 		if ((int64_t)(p->back - p->last - (p->sent - p->first)) < 0)
 			return -ENODATA;
-	}
 	for (size_t i = 0; i < guest->n_pings; i = next.from) {
 		now = next_range(guest, i);
 		next = (struct range){ .from = now.to };

@@ -356,12 +356,11 @@ static int read_points(struct points *p, const struct sync_source *s, size_t buf
 
 	p->other_kvm = have[SYNC_KVM];
 	p->layout = &b->layout;
-	p->n = p->n_gaps = p->n_paused = 0;
+	p->n = p->n_gaps = p->n_paused = p->n_turns = 0;
 	p->n_kind[0] = p->n_kind[1] = 0;
 	p->begin = UINT64_MAX;
 	p->end = 0;
 	p->coarse = true;
-	p->n_turns = 0;
 	memset(p->live, 0xff, sizeof(p->live));
 	for (unsigned int cpu = 0; cpu < b->n_cpus; cpu++) {
 		int ret;

@@ -64,11 +64,10 @@ static void place_jump(struct segment *a, struct segment *b, const struct verdic
 			a->to = b->from = v[i].time + 1;
 		b->t0 = i + 1 < n ? v[i + 1].time : v[i].time + 1;
 	}
-	if (!a->t1) {
+	if (!a->t1)
 		a->t1 = a->to = b->from = b->t0 = n ? v[0].time : b->t0;
-	} else if (!b->from) {
+	else if (!b->from)
 		a->to = b->from = a->t1;
-	}
 }
 
 /* Events in neither, at the best of jumps: more than usual? */
