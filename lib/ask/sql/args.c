@@ -227,9 +227,7 @@ static struct cell sql_arg_column(struct sql_cursor *cursor, int i)
 		return sql_text(number ? "int" : "string");
 	if (what == ARG_DISPLAY && number)
 		return sql_number_text(cursor, v->value.number);
-	if (what != ARG_DISPLAY && (what == ARG_INT) != number)
-		return SQL_NOTHING;
-	return v->value;
+	return what != ARG_DISPLAY && (what == ARG_INT) != number ? SQL_NOTHING : v->value;
 }
 
 static int64_t sql_arg_row(const struct sql_cursor *cursor)

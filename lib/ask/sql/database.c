@@ -240,11 +240,9 @@ static int sql_run_one(struct sql *s, const char **text, const struct sql_sink *
 	int ret = sql_dialect(s, text, &own, why), code;
 	size_t made = own.len;
 
-	if (ret)
-		goto out;
 	if (made)
 		buf_addstr(&own, *text);
-	ret = buf_status(&own);
+	ret = ret ?: buf_status(&own);
 	if (ret)
 		goto out;
 	whole = made ? buf_str(&own) : *text;

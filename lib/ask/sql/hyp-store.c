@@ -237,10 +237,8 @@ int sql_hyp_load(struct sql *s)
 
 void sql_feed_begin(struct sql_feed *f, struct sql *s, size_t stream)
 {
-	struct sql_span *room = f->room;
-
 	sql_scan_close(&f->scan);
-	*f = (struct sql_feed){ .sql = s, .stream = stream, .room = room };
+	*f = (struct sql_feed){ .sql = s, .stream = stream, .room = f->room };
 }
 
 int sql_feed_more(struct sql_feed *f, const struct sql_want *w)
