@@ -143,11 +143,9 @@ static int why_settle(struct why *w, struct why_instance *one)
 	array_sort(one->tasks, one->n_tasks, sizeof(*one->tasks), why_stretch_order);
 	why_cutting_over(&all, whole, one->v, one->n, &next);
 	next = 0;
-	for (size_t i = 0; i < all.n; i++) {
-		bool guest = w->causes[all.v[i].cause].kind == STATE_GUEST;
-
-		why_cutting_over(&tasks, all.v[i], one->tasks, guest ? one->n_tasks : 0, &next);
-	}
+	for (size_t i = 0; i < all.n; i++)
+		why_cutting_over(&tasks, all.v[i], one->tasks,
+				 w->causes[all.v[i].cause].kind == STATE_GUEST ? one->n_tasks : 0, &next);
 	doubt = calloc(tasks.n + 1, sizeof(*doubt));
 	if (doubt)
 		why_cutting_doubt(&last, &tasks, doubt);
@@ -219,7 +217,6 @@ static int why_shorter(const void *a, const void *b)
 
 int why_cut(struct why *w, const struct vcpu_map *vcpus)
 {
-	const unsigned int owners = STATES_VCPUS | STATES_GUEST_TASKS | STATES_TASKS;
 	int ret = 0;
 
 	w->vcpus = vcpus;
@@ -237,7 +234,7 @@ int why_cut(struct why *w, const struct vcpu_map *vcpus)
 	for (size_t i = 0; i < w->keys.n; i++)
 		qsort(w->lanes[i].v, w->lanes[i].n, sizeof(*w->lanes[i].v), compare_u64);
 	if (w->n && !ret)
-		ret = why_states(w, owners, why_stages_span, w);
+		ret = why_states(w, STATES_VCPUS | STATES_GUEST_TASKS | STATES_TASKS, why_stages_span, w);
 	for (size_t i = 0; i < w->n && !ret; i++)
 		ret = why_settle(w, &w->v[i]);
 	why_lanes_release(w);

@@ -42,11 +42,10 @@ static const struct why_parts *why_parts_of(const struct why *w)
 int why_chain(void *ctx, const struct latency_worst *chain, const struct latency_key *row, size_t n_points)
 {
 	struct why *w = ctx;
-	size_t first = why_parts_of(w)->first;
 	struct why_instance one = { .chain = *chain,
 				    .n_points = n_points,
 				    .row = *row,
-				    .from = chain->v[first].ts,
+				    .from = chain->v[why_parts_of(w)->first].ts,
 				    .to = chain->v[n_points - 1].ts };
 
 	if (one.to <= one.from || w->seen++ % w->stride)
