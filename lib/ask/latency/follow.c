@@ -495,9 +495,8 @@ static int latency_follow(struct latency *l, struct latency_hit *h)
 		if (i != MAP_NONE && l->recall[i].input != UINT32_MAX)
 			h->step.before = &l->recall[i];
 	}
-	if (term->cancels || (plan->recalls && last && !h->step.before))
-		return chain_cancel(l->chain, &h->step);
-	return chain_take(l->chain, &h->step);
+	return term->cancels || (plan->recalls && last && !h->step.before) ? chain_cancel(l->chain, &h->step)
+									   : chain_take(l->chain, &h->step);
 }
 
 /* Follows the run for leader->group[k]. */

@@ -135,7 +135,6 @@ int latency_taker_init(struct latency_taker *t, const struct latency_key_of *how
 		       const struct inputs *in, size_t input, const struct tep_event *event, bool hyp,
 		       bool apart, char *why, size_t size)
 {
-	struct tep_event *e = (struct tep_event *)event;
 	int ret = 0;
 
 	*t = (struct latency_taker){ .by = how->by,
@@ -145,7 +144,7 @@ int latency_taker_init(struct latency_taker *t, const struct latency_key_of *how
 				     .kvm = hyp || !strcmp(event->system, "kvm"),
 				     .pid = in->v[input].known[event->id].pid };
 	if (hyp)
-		t->vcpu = field_load(tep_find_any_field(e, "vcpu"));
+		t->vcpu = field_load(tep_find_any_field((struct tep_event *)event, "vcpu"));
 	if (how->field)
 		ret = latency_taker_field(&t->field, event, how->field, why, size);
 	if (how->second && !ret)

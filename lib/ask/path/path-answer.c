@@ -137,9 +137,8 @@ static void path_print_causes(const struct path_answer *a, struct answer *out, c
 		{ "pid", "pid", ANSWER_SIGNED },
 	};
 	bool words = out->form == ANSWER_TEXT;
-	size_t n = ARRAY_SIZE(columns) - (words ? 5 : 0);
 
-	answer_table(out, "path", title, columns, n);
+	answer_table(out, "path", title, columns, ARRAY_SIZE(columns) - (words ? 5 : 0));
 	for (size_t i = 0; i < a->path->n; i++) {
 		const struct path_cause *h = &a->path->v[i];
 		bool told = h->exits != STEP_UNKNOWN;
