@@ -284,7 +284,6 @@ static bool worker_take(struct pipeline *p, struct worker *w)
 
 		s->run.records.most = p->job->run;
 		more = (p->ret = merge_take(p->t->merge, &s->run.records)) == 1;
-
 		s->run.out.len = 0;
 		if (more)
 			p->ret = p->job->before ? p->job->before(p->ctx, &s->run) : 0;

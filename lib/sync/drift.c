@@ -126,7 +126,6 @@ static bool some_rate(const struct view *v, double guess, double *s)
 	*s = guess;
 	if (fabs(guess) <= v->rate && offsets_of(v, guess, &least, &most))
 		return true;
-
 	for (int i = 0; i < 2 * BISECTIONS; i++) {
 		double x = a + (b - a) / 3, y = b - (b - a) / 3, wx, wy;
 
@@ -438,7 +437,6 @@ static double link_bound(const struct fit *f, size_t a, size_t b, bool *unsure)
 		if (i > a)
 			play = (f->bend + f->v[i].near + f->v[i - 1].near) *
 			       fit_dist(&f->v[i - 1], &f->v[i]) / 2;
-
 		*unsure = *unsure || f->v[i].unsure;
 		bound = fmax(bound, fmax(below, above) + play);
 	}

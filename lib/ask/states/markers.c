@@ -233,7 +233,6 @@ int markers_open(struct markers **out, const struct inputs *in, const struct tim
 	}
 	for (size_t i = 0; i < in->n; i++) {
 		struct tep_event *print = tep_find_event_by_name(in->v[i].tep, "ftrace", "print");
-
 		struct tep_event *mark = tep_find_event_by_name(in->v[i].tep, MARK_SYSTEM, MARK_EVENT);
 
 		m->texts[i] = field_load(print ? tep_find_field(print, "buf") : NULL);

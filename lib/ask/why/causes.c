@@ -171,7 +171,6 @@ void finding_sum(const struct finding_job *j, struct finding *f, enum finding_cl
 	uint64_t vmm = class == OF_ACCESSES && j->vmm.n ? j->vmm.ns / j->vmm.n / 2 : UINT64_MAX;
 
 	dear = vmm > dear ? dear : vmm > price ? vmm : price;
-
 	for (struct finding_vcpu *v = j->v; v < j->v + j->n; v++) {
 		const struct finding_part p = v->part;
 		double rate = v->wall ? (double)p.n * 1e9 / (double)v->wall : 0;
