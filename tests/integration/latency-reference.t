@@ -161,6 +161,7 @@ sub compare {
 sub capture {
 	my $dir = shift;
 
+	unlink glob "$tmp/*.orig"; # of another recording: refused
 	copy("tests/data/$dir/$_", "$tmp/$_") or die "$_: $!" for 'trace.dat', 'trace-Guest.dat';
 	system("$build/hyptrace sync -q --write $tmp/trace.dat $tmp/trace-Guest.dat >$tmp/sync 2>&1");
 }

@@ -142,6 +142,7 @@ p:mine/wake wake_up_process" "$mode: kill -9 and recover take the probe away, an
 	done
 	if [ "$long" -gt 0 ]; then
 		judge long counter hard
+		rm -f "$out"/long*.orig # of another host
 		"$build/hyptrace" sync --write "$out/long.dat" "$out/long-Guest.dat" "$out/long-Guest2.dat" >"$tmp/sync" 2>&1
 		ok $? "$mode: $long s: hyptrace sync --write" || diag "$(cat "$tmp/sync")"
 		judge long 'hyp windows' 'hard|soft'
