@@ -24,6 +24,7 @@ struct command_row {
 	const struct opts_table *options;  /* NULL: not completed */
 	const char *summary;		   /* for `hyptrace -h` */
 	const char *hint;		   /* of what to do next; NULL: none */
+	const char *keeps;		   /* words: options that the hint has, too; NULL: none */
 	struct {
 		const char *option, *hint;
 	} after[3]; /* in its place, with that option */

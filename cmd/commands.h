@@ -18,8 +18,8 @@ COMMAND(export, .summary = "turn recordings into Perfetto or CTF traces, or line
 		   { "ctf", "babeltrace2 FILES" },
 		   { "parquet", "tables of FILES: Documentation/fleet.md has queries" } })
 COMMAND(flame, .summary = "fold stacks of host, hypervisor and guests, and draw them",
-	.hint = "hyptrace flame --svg flame.svg FILES", .pages = true, .ends = true,
-	.after = { { "svg", "open FILES in a browser" } })
+	.hint = "hyptrace flame --svg flame.svg FILES", .keeps = "states spans diff", .pages = true,
+	.ends = true, .after = { { "svg", "open FILES in a browser" } })
 COMMAND(import, .summary = "add a capture of the hypervisor's trace_pipe to a trace.dat",
 	.after = { { "output", "hyptrace report FILES" } })
 COMMAND(latency, .summary = "measure the time from one event to the next",

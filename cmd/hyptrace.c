@@ -347,8 +347,7 @@ static int hint_option(void *ctx, const struct opt *o, const char *arg, struct o
 	struct hint_line *l = ctx;
 	const char *name = o->name ?: "";
 
-	/* without these flame folds other stacks, or finds none */
-	if (!strcmp(l->command->name, "flame") && words_have("states spans diff", name))
+	if (l->command->keeps && words_have(l->command->keeps, name))
 		buf_printf(&l->kept, " --%s", name);
 	l->silent |= o->key == 'q' || words_have("json csv help", name);
 	l->numbered |= words_have("rotate flight", name) ||
