@@ -344,6 +344,7 @@ static int serving_prepare(struct serving *s, char **why)
 {
 	struct agent *a = s->agent;
 	size_t mark = a->boot.early ? undo_mark(a->boot.early) : 0;
+	const char *booted; /* as boot_holds() has the buffer */
 	int unwatched, ret = request_parse(&s->plan, &s->req.args, s->log, why);
 
 	if (ret)
@@ -365,7 +366,8 @@ static int serving_prepare(struct serving *s, char **why)
 		*why = strdup("--start-on, --stop-on: this event is not allowed here");
 		return -EACCES;
 	}
-	s->boot = boot_holds(a, *a->own ? "" : s->buffer->name);
+	booted = *a->own ? "" : s->buffer->name;
+	s->boot = boot_holds(a, booted);
 	/*
 	 * --allow: a buffer that only the agent writes to has nothing from before the request (but what
 	 * --early names), no mark and no trace_printk. The recorder sees no name of it.
@@ -381,7 +383,7 @@ static int serving_prepare(struct serving *s, char **why)
 	serving_open_profile(s);
 out:
 	if (!ret && s->boot) {
-		boot_take(a, *a->own ? "" : s->buffer->name);
+		boot_take(a, booted);
 	} else if (s->undo && s->undo == a->boot.early) { /* of --early, for the next request */
 		instance_free(s->inst);
 		s->inst = NULL;
